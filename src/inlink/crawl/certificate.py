@@ -34,7 +34,7 @@ def certificate_lines(found: Certificate) -> list[str]:
     name = "trusted page" if found.trusted else "seed"
     targets = f"the only {name}" if found.targets == 1 else f"the {found.targets:,} {name}s"
     return [
-        f"within {found.within:g} of all rank: {places.told()}",
+        f"within {found.within:g} of all rank: {places.summary()}",
         f"outside of the {found.fetched:,} fetched pages is at most {found.outside:.3g} of all rank; "
         f"a page that is not known yet has at most {found.unseen:.3g}",
         f"the rank is PageRank with teleports to {targets}; with uniform teleports there is no bound. "

@@ -64,8 +64,8 @@ class Coding(NamedTuple):
         for text in self.codes:
             field, _, code = text.strip().upper().rpartition("_")
             if field not in FIELDS or code not in FIELDS[field][1]:
-                known = ", ".join(f"{name}_{code}" for name, (_, codes) in FIELDS.items() for code in codes)
-                raise ParameterError(f"`codes` must be some of {known}; got {text!r}")
+                allowed = ", ".join(f"{name}_{code}" for name, (_, codes) in FIELDS.items() for code in codes)
+                raise ParameterError(f"`codes` must be some of {allowed}; got {text!r}")
             chosen[field] = code
         for name, value, least, most in (
             ("window", self.window, 0, 1 << 20),

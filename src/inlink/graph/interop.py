@@ -260,13 +260,13 @@ def _weights(weights: npt.ArrayLike | None) -> Float64Array | None:
     if weights is None:
         return None
     try:
-        given = np.asarray(weights)
+        array = np.asarray(weights)
     except ValueError:
-        given = np.empty(0, object)
-    if given.ndim != 1 or (given.dtype.kind not in "biuf" and given.size):
-        raise ParameterError(f"`weights` must be a list of numbers; got {given.dtype} of shape {given.shape}")
+        array = np.empty(0, object)
+    if array.ndim != 1 or (array.dtype.kind not in "biuf" and array.size):
+        raise ParameterError(f"`weights` must be a list of numbers; got {array.dtype} of shape {array.shape}")
     with np.errstate(over="ignore"):
-        return np.ascontiguousarray(given, np.float64)
+        return np.ascontiguousarray(array, np.float64)
 
 
 def graph_of_pairs(

@@ -152,10 +152,10 @@ class Names(Sequence[str]):
         while low < high:
             middle = (low + high) // 2
             node = middle if self.order is None else int(self.order[middle])
-            found = self.raw(node)
-            if found == wanted:
+            name = self.raw(node)
+            if name == wanted:
                 return node
-            if found < wanted:
+            if name < wanted:
                 low = middle + 1
             else:
                 high = middle
@@ -167,8 +167,8 @@ class Names(Sequence[str]):
 
         column = column_of(names)
         order = self.order if self.order is not None else np.empty(0, np.uint32)
-        found: Int64Array = find_many(self.text, self.offsets, order, column.text, column.offsets)
-        return found
+        nodes: Int64Array = find_many(self.text, self.offsets, order, column.text, column.offsets)
+        return nodes
 
     def column(self, start: int = 0, stop: int | None = None) -> Strings:
         """The names of the nodes in ``range(start, stop)``, without copying the text."""
@@ -203,11 +203,11 @@ class NameTable:
         ids = np.empty(len(offsets) - 1, np.uint32)
         done = np.uint64(0)
         while True:
-            done, known = number(
+            done, count = number(
                 text, offsets, self._seed, self._slots, self._prints, self._text, self._offsets,
                 np.uint64(self.known), np.uint64(done), ids,
             )  # fmt: skip
-            self.known = int(known)
+            self.known = int(count)
             if int(done) == len(ids):
                 return ids
             self._grow(int(offsets[int(done) + 1] - offsets[int(done)]))
@@ -235,7 +235,7 @@ class NameTable:
             refill(self._slots, self._prints, self._seed, self._text, self._offsets, np.uint64(self.known))
 
     def sorted(self) -> tuple[Names, UInt32Array]:
-        """The names in the order of their numbers, and the numbers in byte order, uint32[known]. Empties the table."""
+        """The names in the order of their numbers, and the numbers in byte order, uint32[count]. Empties the table."""
         from inlink.graph.kernels.names import sort_names
 
         del self._slots, self._prints

@@ -32,14 +32,14 @@ _NAMES = 1 << 16
 _NUMBER = re.compile(r"[0-9a-fA-F]{16}")
 
 
-def node_of(graph: Graph, given: str) -> int:
+def node_of(graph: Graph, text: str) -> int:
     """Return the number of the node that a text describes.
 
     Parameters
     ----------
     graph : Graph
         The graph.
-    given : str
+    text : str
         A name in the graph, or the node's number as 16 hexadecimal digits. In a graph of pages, it may also be a URL
         with the same canonical form. In a graph of hosts or domains, it may also be a name that is not reversed. In a
         graph without names, it may also be a decimal number.
@@ -53,20 +53,20 @@ def node_of(graph: Graph, given: str) -> int:
     if names is not None:
         other = None
         if graph.level == "page":
-            other = canonical(given)
+            other = canonical(text)
         elif graph.level is not None:
-            other = reverse_host(given)
-        for name in (given, other):
+            other = reverse_host(text)
+        for name in (text, other):
             if name is not None and name in names:
                 return names.find(name)
     number = -1
-    if _NUMBER.fullmatch(given):
-        number = int(given, 16)
-    elif names is None and given.isascii() and given.isdigit() and len(given) <= 10:
-        number = int(given)
+    if _NUMBER.fullmatch(text):
+        number = int(text, 16)
+    elif names is None and text.isascii() and text.isdigit() and len(text) <= 10:
+        number = int(text)
     if not 0 <= number < graph.num_nodes:
         raise UnknownNodeError(
-            f"{given!r} is not known in {graph.path or 'the graph'}: search with `inlink find`"
+            f"{text!r} is not known in {graph.path or 'the graph'}: search with `inlink find`"
         )
     return number
 

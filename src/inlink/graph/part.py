@@ -284,14 +284,14 @@ class PartFile:
                     head = file.read(_HEAD.size)
                     if len(head) < _HEAD.size:
                         raise self.damaged("a block is cut")
-                    found, coding, count, *sizes, check = _HEAD.unpack(head)
+                    block_kind, coding, count, *sizes, check = _HEAD.unpack(head)
                     stored = sizes[::2]
                     place += _HEAD.size + sum(stored)
                     if place > self._end or max(sizes) > _MOST_TEXT + 10 * ARCS:
                         raise self.damaged("a block has a wrong size")
-                    if found != kind:
+                    if block_kind != kind:
                         # Kinds come in this order: names, crawled, arcs.
-                        if b"NCA".find(found) > b"NCA".find(kind):
+                        if b"NCA".find(block_kind) > b"NCA".find(kind):
                             return
                         file.seek(place)
                         continue
@@ -323,18 +323,18 @@ class PartFile:
         from inlink.graph.kernels.parts import decode_names, measure_names
 
         last: UInt8Array = np.empty(0, np.uint8)
-        known = 0
+        total = 0
         for _, count, (shared, lengths, rest) in self._blocks(b"N"):
             bounds = np.uint64(count), np.uint64(len(last)), np.uint64(_MOST_TEXT)
             size = int(measure_names(shared, lengths, rest, *bounds))
-            known += count
-            if size < 0 or not 0 < count <= NAMES or known > self._header.num_nodes:
+            total += count
+            if size < 0 or not 0 < count <= NAMES or total > self._header.num_nodes:
                 raise self.damaged("wrong names")
             block = NameBlock(np.empty(size, np.uint8), np.empty(count + 1, np.uint64))
             decode_names(shared, lengths, rest, last, *block)
             last = block.text[int(block.offsets[-2]) :]
             yield block
-        if self._header.named and known != self._header.num_nodes:
+        if self._header.named and total != self._header.num_nodes:
             raise self.damaged("names are missing")
 
     def degrees(self) -> Iterator[tuple[UInt64Array, UInt64Array]]:
@@ -343,10 +343,10 @@ class PartFile:
 
         for _, count, (rows,) in self._blocks(b"A", 1):
             sources, degrees = np.empty((2, min(count, ARCS)), np.uint64)
-            found = int(decode_rows(rows, np.uint64(self._header.num_nodes), sources, degrees))
-            if found < 0:
+            number = int(decode_rows(rows, np.uint64(self._header.num_nodes), sources, degrees))
+            if number < 0:
                 raise self.damaged("wrong arcs")
-            yield sources[:found], degrees[:found]
+            yield sources[:number], degrees[:number]
 
     def arcs(self) -> Iterator[ArcBlock]:
         """The arcs in order."""

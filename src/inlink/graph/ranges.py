@@ -168,12 +168,12 @@ class Ranges:
             weights: list[Float64Array] = []
             low = 0
             for piece in self._stored(place):
-                found, coding, *sizes = _PIECE.unpack_from(piece)
-                self._decode(place, piece, sizes, arcs[low : low + found])
-                low += found
+                number, coding, *sizes = _PIECE.unpack_from(piece)
+                self._decode(place, piece, sizes, arcs[low : low + number])
+                low += number
                 if coding != b"-":
                     values = np.frombuffer(piece, np.uint8)[_PIECE.size + sizes[0] + sizes[1] :]
-                    part = unpack_weights(coding, values, found)
+                    part = unpack_weights(coding, values, number)
                     assert part is not None
                     weights.append(part)
             self._pieces[place] = []

@@ -122,11 +122,11 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | 
     """Return True, or the reason why inlink's answer to this call would differ from NetworkX's."""
     function = globals()[name]
     try:
-        given = inspect.signature(function).bind(*args, **kwargs).arguments
+        arguments = inspect.signature(function).bind(*args, **kwargs).arguments
     except TypeError as error:
         return str(error)
     for parameter, (fits, reason) in _TAKEN.get(name, {}).items():
-        if parameter in given and not fits(given[parameter]):
+        if parameter in arguments and not fits(arguments[parameter]):
             return reason
     return True
 
@@ -187,7 +187,7 @@ _TAKEN: dict[str, dict[str, _Rule]] = {
 """For each function and parameter: which values inlink takes, and why no others."""
 
 
-def _given(graph: Any) -> LinkGraph:
+def _links_of(graph: Any) -> LinkGraph:
     if isinstance(graph, LinkGraph):
         return graph
     if isinstance(graph, Graph):
@@ -218,27 +218,27 @@ def pagerank(
     dangling: None = None,
 ) -> dict[Any, float]:
     """See ``networkx.pagerank``."""
-    given = _given(G)
-    if not given.nodes:
+    links = _links_of(G)
+    if not links.nodes:
         return {}
-    teleport = given.vector(personalization)
+    teleport = links.vector(personalization)
     if teleport is not None and teleport.sum() == 0:
         raise ZeroDivisionError
     if max_iter < 1:
         raise nx.PowerIterationFailedConvergence(max_iter)
     with _declining():
         ranking = inlink.pagerank(
-            **given.arcs(weight),
+            **links.arcs(weight),
             damping=alpha,
             personalization=teleport,
             tol=tol,
             max_iter=max_iter,
-            start=given.vector(nstart),
+            start=links.vector(nstart),
         )
     # NetworkX stops when a sweep changes the values by less than n·tol. This is the bound times 1 − alpha.
-    if not ranking.converged and not (ranking.error_bound or 0) * (1 - alpha) < len(given) * tol:
+    if not ranking.converged and not (ranking.error_bound or 0) * (1 - alpha) < len(links) * tol:
         raise nx.PowerIterationFailedConvergence(max_iter)
-    return given.by_node(ranking.values)
+    return links.by_node(ranking.values)
 
 
 def hits(
@@ -251,20 +251,20 @@ def hits(
     method: str = "power_iteration",
 ) -> tuple[dict[Any, float], dict[Any, float]]:
     """See ``networkx.hits``."""
-    given = _given(G)
-    if not given.nodes:
+    links = _links_of(G)
+    if not links.nodes:
         return {}, {}
     if max_iter < 1:
         raise nx.PowerIterationFailedConvergence(max_iter)
-    if len(given) == 1 or not given.weights.num_arcs:
+    if len(links) == 1 or not links.weights.num_arcs:
         raise NotImplementedError("NetworkX computes HITS only if there are two nodes and an edge")
     with _declining():
         ranking = inlink.hits(
-            given.weights, tol=max(tol, 1e-13), max_iter=PRODUCTS * max_iter, start=given.vector(nstart)
+            links.weights, tol=max(tol, 1e-13), max_iter=PRODUCTS * max_iter, start=links.vector(nstart)
         )
     if not ranking.converged:
         raise nx.PowerIterationFailedConvergence(max_iter)
-    return given.by_node(ranking.hubs), given.by_node(ranking.authorities)
+    return links.by_node(ranking.hubs), links.by_node(ranking.authorities)
 
 
 # -- solutions of equations ----------------------------------------------------------------------------------
@@ -278,19 +278,19 @@ def eigenvector_centrality(
     weight: str | None = None,
 ) -> dict[Any, float]:
     """See ``networkx.eigenvector_centrality``."""
-    given = _given(G)
-    if not given.nodes:
+    links = _links_of(G)
+    if not links.nodes:
         raise nx.NetworkXPointlessConcept("cannot compute centrality for the null graph")
-    start = given.vector(nstart)
+    start = links.vector(nstart)
     if start is not None and not start.any():
         raise nx.NetworkXError("initial vector cannot have all zero values")
     if max_iter < 1:
         raise nx.PowerIterationFailedConvergence(max_iter)
-    ranking = _eigenvector(given, tol, max_iter, start, weight)
+    ranking = _eigenvector(links, tol, max_iter, start, weight)
     # NetworkX stops when a round changes the values by less than n·tol in L1, which is at most √n times as much.
-    if not ranking.converged and not (ranking.residual or 0) < math.sqrt(len(given)) * tol:
+    if not ranking.converged and not (ranking.residual or 0) < math.sqrt(len(links)) * tol:
         raise nx.PowerIterationFailedConvergence(max_iter)
-    return given.by_node(ranking.values)
+    return links.by_node(ranking.values)
 
 
 def eigenvector_centrality_numpy(
@@ -299,24 +299,24 @@ def eigenvector_centrality_numpy(
     """See ``networkx.eigenvector_centrality_numpy``."""
     from inlink.graph.components import components
 
-    given = _given(G)
-    if not given.nodes:
+    links = _links_of(G)
+    if not links.nodes:
         raise nx.NetworkXPointlessConcept("cannot compute centrality for the null graph")
-    if len(np.unique(components(given.graph.out_rows, strong=True))) > 1:
+    if len(np.unique(components(links.graph.out_rows, strong=True))) > 1:
         raise nx.AmbiguousSolution(
             "`eigenvector_centrality_numpy` does not give consistent results for disconnected graphs"
         )
-    ranking = _eigenvector(given, max(tol, FINE), PRODUCTS * max_iter, None, weight)
+    ranking = _eigenvector(links, max(tol, FINE), PRODUCTS * max_iter, None, weight)
     if not ranking.converged:
         raise NotImplementedError(f"inlink does not reach the residual {max(tol, FINE):g}")
-    return given.by_node(ranking.values)
+    return links.by_node(ranking.values)
 
 
 def _eigenvector(
-    given: LinkGraph, tol: float, max_iter: int, start: Float64Array | None, weight: str | None
+    links: LinkGraph, tol: float, max_iter: int, start: Float64Array | None, weight: str | None
 ) -> Ranking:
     with _declining():
-        ranking = inlink.eigenvector(**given.arcs(weight), tol=tol, max_iter=max_iter, start=start)
+        ranking = inlink.eigenvector(**links.arcs(weight), tol=tol, max_iter=max_iter, start=start)
     if ranking.unique is False or not ranking.values.any():
         raise NotImplementedError(ranking.note)
     return ranking
@@ -333,14 +333,14 @@ def katz_centrality(
     weight: str | None = None,
 ) -> dict[Any, float]:
     """See ``networkx.katz_centrality``. The answer does not depend on ``nstart``."""
-    given = _given(G)
-    if not given.nodes:
+    links = _links_of(G)
+    if not links.nodes:
         return {}
     if max_iter < 1:
         raise nx.PowerIterationFailedConvergence(max_iter)
     try:
         ranking = inlink.katz(
-            **given.arcs(weight),
+            **links.arcs(weight),
             alpha=alpha,
             beta=beta,
             tol=tol,
@@ -352,19 +352,19 @@ def katz_centrality(
         raise nx.PowerIterationFailedConvergence(max_iter) from error
     if not ranking.converged:
         raise nx.PowerIterationFailedConvergence(max_iter)
-    return given.by_node(ranking.values)
+    return links.by_node(ranking.values)
 
 
 def katz_centrality_numpy(
     G: Any, alpha: float = 0.1, beta: float = 1.0, normalized: bool = True, weight: str | None = None
 ) -> dict[Any, float]:
     """See ``networkx.katz_centrality_numpy``."""
-    given = _given(G)
-    if not given.nodes:
+    links = _links_of(G)
+    if not links.nodes:
         return {}
     with _declining():
         ranking = inlink.katz(
-            **given.arcs(weight),
+            **links.arcs(weight),
             alpha=alpha,
             beta=beta,
             tol=FINE,
@@ -372,7 +372,7 @@ def katz_centrality_numpy(
         )
     if not ranking.converged:
         raise NotImplementedError(f"inlink does not reach the relative error {FINE:g}")
-    return given.by_node(ranking.values)
+    return links.by_node(ranking.values)
 
 
 # -- shortest paths ------------------------------------------------------------------------------------------
@@ -382,16 +382,16 @@ def closeness_centrality(
     G: Any, u: None = None, distance: None = None, wf_improved: bool = True, *, sp: None = None
 ) -> dict[Any, float]:
     """See ``networkx.closeness_centrality``."""
-    given = _given(G)
-    return given.by_node(inlink.closeness(given.graph, wf_improved=bool(wf_improved), exact=True).values)
+    links = _links_of(G)
+    return links.by_node(inlink.closeness(links.graph, wf_improved=bool(wf_improved), exact=True).values)
 
 
 def harmonic_centrality(
     G: Any, nbunch: None = None, distance: None = None, sources: None = None
 ) -> dict[Any, float]:
     """See ``networkx.harmonic_centrality``."""
-    given = _given(G)
-    return given.by_node(inlink.harmonic(given.graph, exact=True).values)
+    links = _links_of(G)
+    return links.by_node(inlink.harmonic(links.graph, exact=True).values)
 
 
 def betweenness_centrality(
@@ -403,10 +403,10 @@ def betweenness_centrality(
     seed: object = None,
 ) -> dict[Any, float]:
     """See ``networkx.betweenness_centrality``."""
-    given = _given(G)
-    values = inlink.betweenness(given.graph, normalized=bool(normalized), endpoints=bool(endpoints)).values
+    links = _links_of(G)
+    values = inlink.betweenness(links.graph, normalized=bool(normalized), endpoints=bool(endpoints)).values
     # NetworkX counts a path and its reverse once.
-    return given.by_node(values if normalized or given.directed else values / 2)
+    return links.by_node(values if normalized or links.directed else values / 2)
 
 
 def percolation_centrality(
@@ -416,18 +416,18 @@ def percolation_centrality(
     weight: None = None,
 ) -> dict[Any, float]:
     """See ``networkx.percolation_centrality``."""
-    given = _given(G)
+    links = _links_of(G)
     if states is None:
-        have = given.states.get(str(attribute), [None] * len(given))
+        have = links.states.get(str(attribute), [None] * len(links))
         x = np.array([1 if state is None else state for state in have], np.float64)
-    elif set(states) != set(given.nodes):
+    elif set(states) != set(links.nodes):
         raise NotImplementedError("each node needs a state")
     else:
-        x = np.array([states[node] for node in given.nodes], np.float64)
+        x = np.array([states[node] for node in links.nodes], np.float64)
     if len(x) < 3 or np.count_nonzero(x) < 2:
         raise NotImplementedError("NetworkX divides by 0 unless two of at least three nodes are percolated")
     with _declining():
-        return given.by_node(inlink.percolation(given.graph, x).values)
+        return links.by_node(inlink.percolation(links.graph, x).values)
 
 
 # -- degrees -------------------------------------------------------------------------------------------------
@@ -449,11 +449,11 @@ def out_degree_centrality(G: Any) -> dict[Any, float]:
 
 
 def _degree(G: Any, direction: Any) -> dict[Any, float]:
-    given = _given(G)
-    if len(given) <= 1:
-        return dict.fromkeys(given.nodes, 1)
-    values = inlink.degree(**given.arcs(None), direction=direction, normalized=False).values
-    if not given.directed:
+    links = _links_of(G)
+    if len(links) <= 1:
+        return dict.fromkeys(links.nodes, 1)
+    values = inlink.degree(**links.arcs(None), direction=direction, normalized=False).values
+    if not links.directed:
         # An edge is two arcs, but a self-loop is one, and NetworkX counts its two ends.
-        values = (values + 2 * given.graph.to_scipy().diagonal()) / 2
-    return given.by_node(values * (1.0 / (len(given) - 1.0)))
+        values = (values + 2 * links.graph.to_scipy().diagonal()) / 2
+    return links.by_node(values * (1.0 / (len(links) - 1.0)))

@@ -102,12 +102,12 @@ def compare(
 
 def _agreement(x: Float64Array, y: Float64Array) -> str:
     """Return the agreement of two rankings in one line."""
-    said = [f"{len(x):,} nodes", f"Spearman's ρ {_number(spearman(x, y))}"]
+    facts = [f"{len(x):,} nodes", f"Spearman's ρ {_number(spearman(x, y))}"]
     if len(x) <= KENDALL:
-        said.append(f"Kendall's τ {_number(kendall(x, y))}")
+        facts.append(f"Kendall's τ {_number(kendall(x, y))}")
     both = ((k, len(set(best(x, k)) & set(best(y, k)))) for k in TOPS if k < len(x))
     common = [f"{count} of the top {k}" for k, count in both]
-    return "; ".join(said + (["in common " + ", ".join(common)] if common else []))
+    return "; ".join(facts + (["in common " + ", ".join(common)] if common else []))
 
 
 def _number(value: float | None) -> str:

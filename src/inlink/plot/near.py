@@ -98,7 +98,7 @@ def neighbourhood(
         or has a value that is negative, infinite or not a number.
     """
     graph = as_graph(graph)
-    known = values_on(graph, ranking)
+    ranked = values_on(graph, ranking)
     if node is not None and top is not None:
         raise ParameterError("`node` and `top` cannot be combined: give one of them")
     if not 1 <= nodes <= MOST:
@@ -108,7 +108,7 @@ def neighbourhood(
     if top is not None and not 1 <= top <= nodes:
         raise ParameterError(f"top must be from 1 to the number of nodes to draw ({nodes}), not {top}")
     values = np.zeros(graph.num_nodes)
-    values[: len(known)] = known
+    values[: len(ranked)] = ranked
     centres = best(values, min(top or TOP, nodes)) if node is None else [graph.node(node)]
     chosen, around = _chosen(graph, values, centres, nodes)
     # Arcs of the best nodes come first.
@@ -224,7 +224,7 @@ def _placed(
     measure, font = TextToPath(), FontProperties(family=FONT, size=TEXT)
     # Left, bottom, right and top of the labels that have a place.
     boxes = np.empty((0, 4))
-    found: list[tuple[float, float, bool] | None] = []
+    middles: list[tuple[float, float, bool] | None] = []
     for place, ((x, y), radius, text) in enumerate(zip(at, radii, texts, strict=True)):
         width = measure.get_text_width_height_descent(text, font, False)[0] + 2
         beside, above = radius + 2 + width / 2, radius + 1 + height / 2
@@ -245,8 +245,8 @@ def _placed(
                 boxes = np.vstack([boxes, box])
                 spot = (float(a), float(b), line)
                 break
-        found.append(spot)
-    return found
+        middles.append(spot)
+    return middles
 
 
 def _draw(

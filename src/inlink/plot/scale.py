@@ -107,9 +107,9 @@ def steps(low: float, high: float) -> list[float]:
         step = (last - first) // 9 + 1
         return [10.0**k for k in range(-(-first // step) * step, last + 1, step)]
     marks = [digit * 10.0**k for k in range(first - 1, last + 1) for digit in (1, 2, 5)]
-    found = [mark for mark in marks if low * (1 - 1e-9) <= mark <= high * (1 + 1e-9)]
-    if len(found) > 1:
-        return found
+    shown = [mark for mark in marks if low * (1 - 1e-9) <= mark <= high * (1 + 1e-9)]
+    if len(shown) > 1:
+        return shown
     return [low, high] if high > 1.2 * low else [low]
 
 

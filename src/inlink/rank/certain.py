@@ -40,9 +40,9 @@ class FirstPlaces(NamedTuple):
         """The stretches of places that are not certain, each as its first and last place, from 1."""
         open_places = np.flatnonzero(~self.certain) + 1
         stretches = np.split(open_places, np.flatnonzero(np.diff(open_places) > 1) + 1)
-        return [(int(one[0]), int(one[-1])) for one in stretches if len(one)]
+        return [(int(places[0]), int(places[-1])) for places in stretches if len(places)]
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """Return in one line how many places are certain, and which places are not."""
         places, sure = len(self.certain), int(self.certain.sum())
         if sure == places:
@@ -56,14 +56,14 @@ def best_nodes(values: Float64Array, count: int) -> Int64Array:
     """Return the nodes with the largest values, int64[min(count, n)]; equal values in the order of node numbers."""
     if not 0 < count <= _BLOCK:
         return _best(values, count)
-    found = _best(values[:_BLOCK], count)
+    best = _best(values[:_BLOCK], count)
     # A later value must exceed the least so far, so few values of a block are compared any further.
     for begin in range(_BLOCK, len(values), _BLOCK):
         block = values[begin : begin + _BLOCK]
-        better = np.flatnonzero(block > values[found[-1]])
-        nodes = np.concatenate([found, better + begin])
-        found = nodes[_best(values[nodes], count)] if len(better) else found
-    return found
+        better = np.flatnonzero(block > values[best[-1]])
+        nodes = np.concatenate([best, better + begin])
+        best = nodes[_best(values[nodes], count)] if len(better) else best
+    return best
 
 
 def _best(values: Float64Array, count: int) -> Int64Array:

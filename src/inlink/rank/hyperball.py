@@ -227,10 +227,10 @@ class HyperBall:
         self, step: int, count: int, balls: Balls, counting: Counting, few: Readers
     ) -> tuple[int, int, int, Balls]:
         """Do steps from node to node. Return the number of the next step, and what :meth:`_sweep` returns."""
-        given = np.uint64(step), np.uint64(count), np.uint64(_ARCS), balls, counting
+        state = np.uint64(step), np.uint64(count), np.uint64(_ARCS), balls, counting
         scratch = np.empty(1 << self._log2m, np.uint8)
         after, changed, arcs = few_steps(
-            self._rows.offsets, self._rows.nodes, *given, scratch, self._numbering, few
+            self._rows.offsets, self._rows.nodes, *state, scratch, self._numbering, few
         )
         if (int(after) - step) % 2:
             balls = balls._replace(now=balls.next, next=balls.now)

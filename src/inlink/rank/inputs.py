@@ -106,12 +106,12 @@ def node_values(graph: Graph, values: NodeValues, what: str, default: float = 0.
                 )
     else:
         try:
-            given = np.asarray(getattr(values, "values", values))
-            if given.dtype.kind not in "biuf":
+            array = np.asarray(getattr(values, "values", values))
+            if array.dtype.kind not in "biuf":
                 raise TypeError
             # Make a contiguous copy in this machine's byte order.
             with np.errstate(over="ignore"):
-                result = np.array(given, np.float64, order="C")
+                result = np.array(array, np.float64, order="C")
         except (TypeError, ValueError):
             raise ParameterError(
                 f"`{what}` must be an array of numbers, a mapping of nodes to numbers, or a ranking; "
@@ -119,7 +119,7 @@ def node_values(graph: Graph, values: NodeValues, what: str, default: float = 0.
             ) from None
         if result.shape != (graph.num_nodes,):
             raise ParameterError(
-                f"`{what}` must have {graph.num_nodes:,} numbers, one for each node; got shape {given.shape}"
+                f"`{what}` must have {graph.num_nodes:,} numbers, one for each node; got shape {array.shape}"
             )
     wrong = ~(np.isfinite(result) & (result >= 0))
     if wrong.any():

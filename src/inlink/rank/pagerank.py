@@ -160,7 +160,7 @@ def pagerank(
             x, rounds, bound = solve(problem, first, tol, limit)
             if certain is not None:
                 x, rounds, bound = _until_certain(solve, problem, (x, rounds, bound), int(certain), limit)
-    note = "" if certain is None else certain_places(x, bound, int(certain)).told()
+    note = "" if certain is None else certain_places(x, bound, int(certain)).summary()
     return ranking_of_solution(graph, (x, rounds, bound), parameters, began, note)
 
 

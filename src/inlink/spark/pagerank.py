@@ -182,25 +182,25 @@ class Rounds:
         return [work(U0, np.uint64(self.size))]
 
     def _round(
-        self, step: Callable[..., "_Result"], length: int, *given: Any
+        self, step: Callable[..., "_Result"], length: int, *arguments: Any
     ) -> tuple[Float64Array, list[Any]]:
         """Do a step on each block. Return the vector of `length` that its results make, and its sums."""
-        values = self._context.broadcast(given)
+        values = self._context.broadcast(arguments)
         try:
             rows = collected(self._blocks.mapInArrow(partial(_in_task, step, values), _RESULT))
         finally:
             values.destroy()
         vector = np.empty(length)
         sums = []
-        found = 0
+        count = 0
         for row in rows:
             part = np.frombuffer(bytes(row.part), np.float64)
             vector[row.low : row.low + len(part)] = part
-            found += len(part)
+            count += len(part)
             sums.append((row.change, row.roundings))
-        if found != length or sum(row.nodes for row in rows) != self.num_nodes:
+        if count != length or sum(row.nodes for row in rows) != self.num_nodes:
             raise OutputError(
-                f"a round returned {found:,} of {length:,} values: blocks are missing. Rank again"
+                f"a round returned {count:,} of {length:,} values: blocks are missing. Rank again"
             )
         return vector, sums
 

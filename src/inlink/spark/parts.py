@@ -197,8 +197,8 @@ class SparkTasks:
 
 def _told(error: Exception, wave: list[PartJob]) -> DeadWorkerError:
     """The error that names the file at whose task a job of Spark failed."""
-    found = _TASK.search(str(error))
-    name = wave[int(found[1])].name if found else f"one of {len(wave):,} files from {wave[0].name}"
+    match = _TASK.search(str(error))
+    name = wave[int(match[1])].name if match else f"one of {len(wave):,} files from {wave[0].name}"
     return DeadWorkerError(
         f"{name}: the task that read it failed as often as Spark tries it ({failure(error)}). Give tasks more "
         "memory, or leave the file out"

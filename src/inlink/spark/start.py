@@ -70,8 +70,8 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
             "Spark needs Java 17 or newer: install it (Debian: apt-get install openjdk-17-jre-headless), or set "
             "JAVA_HOME"
         )
-    given = dict(conf or {})
-    master = master or given.pop("spark.master", None)
+    chosen = dict(conf or {})
+    master = master or chosen.pop("spark.master", None)
     if master is None and not any(os.environ.get(name) for name in _CONFIGURED):
         master = "local[*]"
     builder = SparkSession.builder.appName("inlink")
@@ -84,7 +84,7 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
         local = _LOCAL.match(master)
         builder = builder.master(f"local[{local[2] or 1},{_TRIES}]" if local else master)
     try:
-        for name, value in (settings | given).items():
+        for name, value in (settings | chosen).items():
             builder = builder.config(name, value)
         return builder.getOrCreate()
     except (PySparkException, Py4JError, OSError) as error:

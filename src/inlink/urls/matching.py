@@ -83,12 +83,12 @@ def _lines_with(lines: Any, text: bytes, urls: Strings) -> Int64Array:
     places: list[int] = []
     at, end = 0, len(text)
     while at < end:
-        found = search(text, at)
+        match = search(text, at)
         # Behind the last newline an empty line begins, which is no row.
-        if found is None or (place := found.start()) == end:
+        if match is None or (place := match.start()) == end:
             break
         places.append(place)
-        at = newline(b"\n", found.end()) + 1
+        at = newline(b"\n", match.end()) + 1
     begins = (urls.offsets[:-1] - urls.offsets[0]).astype(np.int64) + np.arange(len(urls))
     rows: Int64Array = np.searchsorted(begins, np.array(places, np.int64), "right") - 1
     return rows

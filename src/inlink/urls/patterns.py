@@ -155,8 +155,8 @@ def repeats_segments(url: str) -> bool:
 def _reason(error: Exception) -> str:
     if isinstance(error, UnicodeEncodeError):
         return "it is not valid Unicode"
-    said = error.args[0] if error.args else ""
-    text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+    reason = error.args[0] if error.args else ""
+    text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
     for sign, what, instead in _ALTERNATIVES:
         if re.search(sign, text):
             return f"RE2 does not know {what}; {instead}"
