@@ -113,19 +113,19 @@ def main(arguments: list[str]) -> None:
     )
     parser.add_argument("--sets", type=int, default=20, help="sets of ten random pages with links (20)")
     parser.add_argument("--pages", type=int, default=3000, help="pages of the generated graph (3,000)")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     cases = [(count, within) for count in COUNTS for within in WITHINS]
     print(markdown.line("graph", "pages", *(f"first {k} within {e:g}" for k, e in cases), "wrong"))
     print(markdown.line("---", *["---:"] * (len(cases) + 2)))
-    sources = {"generated": generated(given.pages, 1)} | {
-        path.stem: inlink.read(path) for path in given.graphs
+    sources = {"generated": generated(options.pages, 1)} | {
+        path.stem: inlink.read(path) for path in options.graphs
     }
     for name, graph in sources.items():
         linking = np.flatnonzero(np.diff(graph.out_rows.offsets)).tolist()
         dice = random.Random(1)
-        runs = [closings(graph, sorted(dice.sample(linking, 10))) for _ in range(given.sets)]
+        runs = [closings(graph, sorted(dice.sample(linking, 10))) for _ in range(options.sets)]
         cells = [
-            _told([run.shares[case] for run in runs if case in run.shares], given.sets) for case in cases
+            _told([run.shares[case] for run in runs if case in run.shares], options.sets) for case in cases
         ]
         print(
             markdown.line(name, f"{graph.num_nodes:,}", *cells, str(sum(run.wrong for run in runs))),

@@ -109,13 +109,13 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench copies", description=__doc__)
     parser.add_argument("--webs", type=int, default=20, help="generated webs of each kind")
     parser.add_argument("--share", type=float, default=0.25, help="share of the pages that are fetched")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     head = ["web", "order", "copies", "with the setting", "PageRank", "with the setting", "gain"]
     print(markdown.line(*head))
     print(markdown.line("---", "---", *["---:"] * 5))
     for name, kind in WEBS.items():
         for policy in ("host-diverse", "breadth-first"):
-            runs = [_shares(kind, policy, seed, given.share) for seed in range(given.webs)]
+            runs = [_shares(kind, policy, seed, options.share) for seed in range(options.webs)]
             copies, rank, sunk, kept = (statistics.fmean(column) for column in zip(*runs, strict=True))
             gains = [run[3] - run[1] for run in runs]
             error = statistics.stdev(gains) / len(gains) ** 0.5 if len(gains) > 1 else float("nan")

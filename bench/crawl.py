@@ -5,7 +5,6 @@ so many URLs are known: a window of pages, requests for URLs, bytes on disk and 
 interleaved, so that noise meets everybody. :mod:`bench.crawlers.base` tells how a crawler is spoken to.
 """
 
-import argparse
 import json
 import os
 import shutil
@@ -17,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self, cast
 
-from bench import crawltable, results, webgraph
+from bench import cli, crawltable, results
 from bench.crawlers import base
 from bench.crawlweb import Web
 
@@ -128,19 +127,19 @@ def files(folder: Path) -> dict[str, int]:
 
 def fill(program: Program, web: Web, first: int, end: int) -> dict[str, Any]:
     """Take in the pages from ``first`` up to ``end``; the next ones are made while the crawler works."""
-    told: list[dict[str, Any]] = []
+    figures: list[dict[str, Any]] = []
     for start in range(first, end, PIECE):
         count = min(PIECE, end - start)
         text = web.text(start, count)
         if start > first:
-            told.append(program.answer())
+            figures.append(program.answer())
         program.send(f"take plain {count}", text)
     if first < end:
-        told.append(program.answer())
+        figures.append(program.answer())
     sums: dict[str, Any] = {
-        field: sum(one[field] for one in told) for field in ("pages", "links", "cpu", "wall")
+        field: sum(one[field] for one in figures) for field in ("pages", "links", "cpu", "wall")
     }
-    return sums | {"slowest": max((one["slowest"] for one in told), default=0.0)}
+    return sums | {"slowest": max((one["slowest"] for one in figures), default=0.0)}
 
 
 def run(
@@ -183,7 +182,7 @@ def run(
                     at["lookup"] = peer.lookup(folder, web.url(size // 2))
                 # The other figures stand without it.
                 except RuntimeError as error:
-                    print(f"{peer.NAME}: {error}", file=sys.stderr, flush=True)
+                    cli.note(f"{peer.NAME}: {error}")
                 at["ranking"] = program.tell(
                     f"rerank {RANKING_BATCHES} {BATCH} {RANKING_PAGES}", web.text(page, RANKING_PAGES)
                 )
@@ -198,14 +197,14 @@ def run(
                 file=sys.stderr,
                 flush=True,
             )
-    told: dict[str, Any] = {"idle": idle, "sizes": measured}
+    figures: dict[str, Any] = {"idle": idle, "sizes": measured}
     if hasattr(peer, "lookup"):
         # The last one was killed.
         with Program(peer.command(folder), limit) as program:
-            told["opened after kill"] = program.opened
+            figures["opened after kill"] = program.opened
             program.tell("settle")
-            told["memory after kill"] = program.memory()["own"] - idle["own"]
-    return told
+            figures["memory after kill"] = program.memory()["own"] - idle["own"]
+    return figures
 
 
 def compare(
@@ -245,7 +244,7 @@ def compare(
                 row["runs"].append(run(name, sizes, work / "files", window, batches, limit, web))
             except RuntimeError as error:
                 row["skipped"], row["runs"] = str(error), []
-                print(f"{row['name']}: {error}", file=sys.stderr, flush=True)
+                cli.note(f"{row['name']}: {error}")
             finally:
                 shutil.rmtree(work)
         load.append(os.getloadavg()[0])
@@ -261,12 +260,10 @@ def compare(
 
 def main(arguments: list[str]) -> None:
     """The command line of ``python -m bench crawl``."""
-    parser = argparse.ArgumentParser(prog="python -m bench crawl", description=__doc__.splitlines()[0])
+    parser = cli.parser("crawl", __doc__, rounds=3, peers=base.ALL, limit=7200)
     parser.add_argument(
         "--known", type=int, nargs="+", default=KNOWN, help="at how many known URLs to measure"
     )
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--peers", nargs="+", default=base.ALL, choices=base.ALL)
     parser.add_argument("--window", type=int, default=WINDOW, help="links taken in for one figure")
     parser.add_argument(
         "--batches", type=int, default=BATCHES, help=f"requests for {BATCH} URLs for one figure"
@@ -277,15 +274,17 @@ def main(arguments: list[str]) -> None:
         default=ORDERS[0],
         help="of the pages: as politeness makes it, or siblings in a row",
     )
-    parser.add_argument("--limit", type=float, default=7200, help="seconds after which a run is given up")
-    parser.add_argument("--data", help="folder for large files (default: $INLINK_BENCH_DATA, else temporary)")
-    parser.add_argument("--results", default=str(results.FOLDER), help="folder for the figures")
-    given = parser.parse_args(arguments)
-    data = webgraph.data_folder(given.data)
-    data.mkdir(parents=True, exist_ok=True)
-    sizes = sorted(given.known)
-    told = compare(
-        given.peers, sizes, data, given.rounds, given.window, given.batches, given.limit, given.order
+    options = parser.parse_args(arguments)
+    sizes = sorted(options.known)
+    figures = compare(
+        options.peers,
+        sizes,
+        options.data,
+        options.rounds,
+        options.window,
+        options.batches,
+        options.limit,
+        options.order,
     )
-    results.keep(Path(given.results), f"crawl-{given.order}-{sizes[-1]}", told)
-    print(crawltable.crawl_table(told))
+    results.keep(options.results, f"crawl-{options.order}-{sizes[-1]}", figures)
+    print(crawltable.crawl_table(figures))

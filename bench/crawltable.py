@@ -11,9 +11,9 @@ __all__ = ["crawl_table"]
 Value = Callable[[dict[str, Any]], float]
 
 
-def _cells(told: dict[str, Any], size: int, part: str) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
+def _cells(figures: dict[str, Any], size: int, part: str) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
     """Each crawler's name, mode and runs at a size, where a part of the figures is there."""
-    for row in told["rows"].values():
+    for row in figures["rows"].values():
         runs = [run["sizes"][str(size)] for run in row["runs"] if str(size) in run["sizes"]]
         for mode, label in row["modes"].items():
             if runs and mode in runs[0][part]:
@@ -33,7 +33,7 @@ def _ratio(runs: list[dict[str, Any]], first: list[dict[str, Any]], mode: str, b
     return markdown.spread([_cpu(mode)(one) / _cpu(base)(other) for one, other in pairs])
 
 
-def _taking(told: dict[str, Any]) -> list[str]:
+def _taking(figures: dict[str, Any]) -> list[str]:
     lines = [
         markdown.line(
             "known URLs",
@@ -47,8 +47,8 @@ def _taking(told: dict[str, Any]) -> list[str]:
         ),
         markdown.line("---:", "---", *["---:"] * 6),
     ]
-    for size in told["known"]:
-        cells = list(_cells(told, size, "take"))
+    for size in figures["known"]:
+        cells = list(_cells(figures, size, "take"))
         for name, mode, runs in cells:
             plain = mode == "plain"
             speed = [run["take"][mode] for run in runs]
@@ -69,7 +69,7 @@ def _taking(told: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _asking(told: dict[str, Any]) -> list[str]:
+def _asking(figures: dict[str, Any]) -> list[str]:
     lines = [
         markdown.line(
             "known URLs",
@@ -84,11 +84,11 @@ def _asking(told: dict[str, Any]) -> list[str]:
         ),
         markdown.line("---:", "---", *["---:"] * 7),
     ]
-    for size in told["known"]:
-        for name, mode, runs in _cells(told, size, "next"):
+    for size in figures["known"]:
+        for name, mode, runs in _cells(figures, size, "next"):
             asked = [run["next"][mode] for run in runs]
             lines.append(markdown.line(f"{size:,}", name, *_request_cells(asked)))
-        for row in told["rows"].values():
+        for row in figures["rows"].values():
             asked = [
                 run["sizes"][str(size)]["ranking"]
                 for run in row["runs"]
@@ -122,7 +122,7 @@ def _request_cells(asked: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _space(told: dict[str, Any]) -> list[str]:
+def _space(figures: dict[str, Any]) -> list[str]:
     lines = [
         markdown.line(
             "known URLs",
@@ -136,8 +136,8 @@ def _space(told: dict[str, Any]) -> list[str]:
         ),
         markdown.line("---:", "---", "---:", "---:", "---:", "---", "---:", "---:"),
     ]
-    for size in told["known"]:
-        for row in told["rows"].values():
+    for size in figures["known"]:
+        for row in figures["rows"].values():
             runs = [run["sizes"][str(size)] for run in row["runs"] if str(size) in run["sizes"]]
             if not runs:
                 continue
@@ -163,23 +163,23 @@ def _space(told: dict[str, Any]) -> list[str]:
     return lines
 
 
-def crawl_table(told: dict[str, Any]) -> str:
+def crawl_table(figures: dict[str, Any]) -> str:
     """The benchmark of the crawl as Markdown tables; the first crawler that ran is what the ratios refer to."""
-    ran = [row for row in told["rows"].values() if row["runs"]]
+    ran = [row for row in figures["rows"].values() if row["runs"]]
     lines = [
-        f"A generated crawl, 35 links a page, 40% of them new, order {told['order']}. {markdown.where(told)}",
+        f"A generated crawl, 35 links a page, 40% of them new, order {figures['order']}. {markdown.where(figures)}",
         "",
-        f"Taking pages in, {told['window']:,} links from when so many URLs are known:",
+        f"Taking pages in, {figures['window']:,} links from when so many URLs are known:",
         "",
-        *_taking(told),
+        *_taking(figures),
         "",
         "Asking for URLs, 100 at a time:",
         "",
-        *_asking(told),
+        *_asking(figures),
         "",
         "Space, bytes a known URL:",
         "",
-        *_space(told),
+        *_space(figures),
         "",
     ]
     for row in ran:
@@ -194,7 +194,7 @@ def crawl_table(told: dict[str, Any]) -> str:
     lines += [f"- {row['name']}: {row['computes']}." for row in ran]
     lines += [
         f"- Not in the table, {row['name']}: {row['skipped']}."
-        for row in told["rows"].values()
+        for row in figures["rows"].values()
         if "skipped" in row
     ]
     return "\n".join(lines)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import markdown, results
+from bench import cli, markdown, results
 from bench.server import cpu_of, served
 
 __all__ = ["KINDS", "Kind", "edge_table", "hostile", "main"]
@@ -226,35 +226,31 @@ def run(name: str, source: str, one_address: bool, probes: int) -> dict[str, flo
     }
 
 
-def edge_table(told: dict[str, Any]) -> str:
+def edge_table(figures: dict[str, Any]) -> str:
     """The figures as Markdown."""
-    columns = list(next(iter(told["rows"].values()))["runs"][0])
+    columns = list(next(iter(figures["rows"].values()))["runs"][0])
     lines = [
         markdown.line("fifty connections that send", *columns),
         markdown.line("---", *["---:"] * len(columns)),
     ]
-    for row in told["rows"].values():
+    for row in figures["rows"].values():
         cells = [
             f"{statistics.median(one[column]['median'] for one in row['runs']):.1f}, "
             f"{statistics.median(one[column]['p99'] for one in row['runs']):.1f}"
             for column in columns
         ]
         lines.append(markdown.line(row["name"], *cells))
-    about = (
-        f"Milliseconds of a probe: median, 99th percentile of {told['probes']:,}. {markdown.machine(told)}."
-    )
+    about = f"Milliseconds of a probe: median, 99th percentile of {figures['probes']:,}. {markdown.machine(figures)}."
     return "\n".join([*lines, "", about])
 
 
 def main(arguments: list[str]) -> None:
     """Run and keep the figures."""
-    parser = argparse.ArgumentParser(prog="python -m bench edge", description=__doc__)
+    parser = cli.parser("edge", __doc__, rounds=3)
     parser.add_argument("--hostile", nargs=3, help=argparse.SUPPRESS)
     parser.add_argument("--probes", type=int, default=PROBES, help="probes a row and round")
-    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--rows", nargs="*", choices=list(KINDS), default=list(KINDS))
     parser.add_argument("--before", default="", help="a folder src of other code, to be compared")
-    parser.add_argument("--results", type=Path, default=results.FOLDER)
     options = parser.parse_args(arguments)
     if options.hostile:
         name, port, one_address = options.hostile
@@ -270,6 +266,6 @@ def main(arguments: list[str]) -> None:
             found = {column: run(name, *how, options.probes) for column, how in columns.items()}
             rows[name]["runs"].append(found)
             print(name, found, file=sys.stderr)
-    told = {"machine": results.machine(), "load": load, "probes": options.probes, "rows": rows}
-    results.keep(options.results, "edge", told)
-    print(edge_table(told))
+    figures = {"machine": results.machine(), "load": load, "probes": options.probes, "rows": rows}
+    results.keep(options.results, "edge", figures)
+    print(edge_table(figures))

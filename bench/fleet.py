@@ -5,7 +5,6 @@ spider killed by SIGKILL on the way, and with the server killed. Whatever is kil
 same command. The site counts: how many pages it sent, how often, and which pages nobody came back for.
 """
 
-import argparse
 import os
 import shutil
 import signal
@@ -19,7 +18,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import IO, Any
 
-from bench import markdown, results, webgraph
+from bench import cli, markdown, results
 from bench.fleets import base
 from bench.server import cpu_of
 from bench.spidersite import CHILDREN, Site
@@ -152,16 +151,16 @@ def crawl(name: str, how: str, site: Site, pages: int, data: Path, limit: float)
         all_there = time.monotonic()
         until, cpu, sent = time.monotonic() + limit, before, 0
         while True:
-            told = site.tell("told")
-            if told["pages"] > sent:
-                cpu, sent = fleet.cpu, told["pages"]
-            if not fleet.at_work or time.monotonic() - max(told["last"], all_there) > QUIET_SECONDS:
+            figures = site.tell("told")
+            if figures["pages"] > sent:
+                cpu, sent = fleet.cpu, figures["pages"]
+            if not fleet.at_work or time.monotonic() - max(figures["last"], all_there) > QUIET_SECONDS:
                 break
             if time.monotonic() > until:
-                raise RuntimeError(f"failed: {told['pages']:,} pages in {limit:.0f} s: {fleet.said()}")
+                raise RuntimeError(f"failed: {figures['pages']:,} pages in {limit:.0f} s: {fleet.said()}")
             time.sleep(0.1)
-        told = site.tell("told")
-    return told | {"wall": told["last"] - told["first"], "cpu": cpu - before}
+        figures = site.tell("told")
+    return figures | {"wall": figures["last"] - figures["first"], "cpu": cpu - before}
 
 
 def _free_port() -> int:
@@ -209,32 +208,32 @@ def compare(
     }
 
 
-def fleet_table(told: dict[str, Any]) -> str:
+def fleet_table(figures: dict[str, Any]) -> str:
     """The figures as Markdown."""
     lines = [
-        f"{told['spiders']} Scrapy processes, {told['pages']:,} pages of 10 kB from 20 hosts on loopback. "
-        f"{markdown.where(told)}",
+        f"{figures['spiders']} Scrapy processes, {figures['pages']:,} pages of 10 kB from 20 hosts on loopback. "
+        f"{markdown.where(figures)}",
         "",
         markdown.line(
             "server",
             "killed",
             "pages/s",
             "CPU s for 1,000 pages",
-            f"fetched of {told['pages']:,}",
+            f"fetched of {figures['pages']:,}",
             "known, never fetched",
             "fetched twice",
         ),
         markdown.line("---", "---", *["---:"] * 5),
     ]
     for how in HOW:
-        for name, row in told["rows"].items():
+        for name, row in figures["rows"].items():
             runs = row[how]
             disturbed = how != "undisturbed"
             rates = [(run["pages"] - 1) / run["wall"] for run in runs]
             cpus = [run["cpu"] / run["pages"] * 1000 for run in runs]
             lines.append(
                 markdown.line(
-                    told["peers"][name]["name"],
+                    figures["peers"][name]["name"],
                     how if disturbed else "–",
                     "" if disturbed else markdown.spread(rates, ".0f"),
                     "" if disturbed else markdown.spread(cpus),
@@ -247,23 +246,16 @@ def fleet_table(told: dict[str, Any]) -> str:
     lines += [
         f"- {peer['name']}: {peer['computes']}." if peer["missing"] is None else
         f"- Not in the table, {peer['name']}: {peer['missing']}."
-        for peer in told["peers"].values()
+        for peer in figures["peers"].values()
     ]  # fmt: skip
     return "\n".join(lines)
 
 
 def main(arguments: list[str]) -> None:
     """The command line of ``python -m bench fleet``."""
-    parser = argparse.ArgumentParser(prog="python -m bench fleet", description=__doc__.splitlines()[0])
+    parser = cli.parser("fleet", __doc__, rounds=3, peers=base.ALL, limit=300)
     parser.add_argument("--deepest", type=int, default=DEEPEST, help="links from the first page to the last")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--peers", nargs="+", default=base.ALL, choices=base.ALL)
-    parser.add_argument("--limit", type=float, default=300, help="seconds after which a crawl is given up")
-    parser.add_argument("--data", help="folder for the crawls (default: $INLINK_BENCH_DATA, else temporary)")
-    parser.add_argument("--results", default=str(results.FOLDER), help="folder for the figures")
-    given = parser.parse_args(arguments)
-    data = webgraph.data_folder(given.data)
-    data.mkdir(parents=True, exist_ok=True)
-    told = compare(given.peers, given.deepest, data, given.rounds, given.limit)
-    results.keep(Path(given.results), "fleet", told)
-    print(fleet_table(told))
+    options = parser.parse_args(arguments)
+    figures = compare(options.peers, options.deepest, options.data, options.rounds, options.limit)
+    results.keep(options.results, "fleet", figures)
+    print(fleet_table(figures))

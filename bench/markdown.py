@@ -17,17 +17,17 @@ def line(*cells: str) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def where(told: dict[str, Any]) -> str:
+def where(figures: dict[str, Any]) -> str:
     """Return sentences about the machine, its load, and the rounds of a benchmark."""
     return (
-        f"{machine(told)}. Medians (smallest–largest) of interleaved rounds; "
+        f"{machine(figures)}. Medians (smallest–largest) of interleaved rounds; "
         "ratios are medians of the rounds' own ratios."
     )
 
 
-def machine(told: dict[str, Any]) -> str:
+def machine(figures: dict[str, Any]) -> str:
     """Return a sentence about the machine and its load during a benchmark."""
-    on, load = told["machine"], told["load"]
+    on, load = figures["machine"], figures["load"]
     return (
         f"{on['processor']}, {on['cores']} processors, Python {on['python']}; "
         f"load average {min(load):.1f}–{max(load):.1f}"

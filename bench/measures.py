@@ -5,7 +5,6 @@ how far it is off, and is not timed. What has a tolerance is run with the looses
 a process of its own, and rounds are interleaved.
 """
 
-import argparse
 import contextlib
 import gc
 import json
@@ -21,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from bench import rank, results, webgraph
+from bench import cli, rank, results, webgraph
 from bench.measurers import base, inlink
 from bench.measuretable import measures_table
 
@@ -76,15 +75,15 @@ def reference(measure: str, folder: Path) -> None:
             k = min(MANY, arrays.num_nodes)
             np.save(path, betweenness(inlink.graph(arrays), k=k, seed=1).values)
         else:
-            given = base.given(arrays, _alpha(folder))
-            np.save(path, inlink.MEASURES[measure].run(arrays, given, TIGHT))
+            inputs = base.inputs_of(arrays, _alpha(folder))
+            np.save(path, inlink.MEASURES[measure].run(arrays, inputs, TIGHT))
 
 
 # -- one run, in its own process --------------------------------------------------------------------------
 
 
-def _say(**told: Any) -> None:
-    print(json.dumps(told), flush=True)
+def _say(**figures: Any) -> None:
+    print(json.dumps(figures), flush=True)
 
 
 def _warm_up(peer: base.Peer, measure: str) -> None:
@@ -93,7 +92,7 @@ def _warm_up(peer: base.Peer, measure: str) -> None:
     with tempfile.TemporaryDirectory() as folder, contextlib.suppress(Exception):
         webgraph.write_npy(webgraph.generate(50, 200), Path(folder))
         arrays = webgraph.load(Path(folder), mapped=True)
-        own.run(peer.load(arrays, measure), base.given(arrays, 0.01), own.settings[0])
+        own.run(peer.load(arrays, measure), base.inputs_of(arrays, 0.01), own.settings[0])
 
 
 def work(name: str, measure: str, folder: Path, target: float, settings: list[float]) -> None:
@@ -105,7 +104,7 @@ def work(name: str, measure: str, folder: Path, target: float, settings: list[fl
     idle = results.memory("VmRSS")
     began = time.perf_counter()
     arrays = webgraph.load(folder, mapped=True)
-    given = base.given(arrays, _alpha(folder))
+    inputs = base.inputs_of(arrays, _alpha(folder))
     graph = peer.load(arrays, measure)
     del arrays
     gc.collect()
@@ -119,7 +118,7 @@ def work(name: str, measure: str, folder: Path, target: float, settings: list[fl
         near = True
         while not walls or (near and len(walls) < 5 and sum(walls) < 1):
             cpu, wall = time.process_time(), time.perf_counter()
-            answer = run(graph, given, setting)
+            answer = run(graph, inputs, setting)
             walls.append(time.perf_counter() - wall)
             cpus.append(time.process_time() - cpu)
             peak = results.memory("VmHWM") - idle
@@ -141,7 +140,7 @@ def _apart(
     command = [sys.executable, "-m", "bench", "measure", name, measure, str(folder), repr(target)]
     command += [repr(float(setting)) for setting in settings]
     environment = os.environ | (ONE_THREAD if base.peer(name).THREADS == 1 else {})
-    told: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     with (
         tempfile.TemporaryFile("w+") as said,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, env=environment, bufsize=0) as process,
@@ -155,22 +154,22 @@ def _apart(
             if not line:
                 break
             if line.startswith(b"{"):
-                told = json.loads(line)
+                figures = json.loads(line)
         code = process.wait()
         said.seek(0)
         last = (said.read().strip().splitlines() or [f"exit code {code}"])[-1]
     if code:
         return f"failed: {last[:200]}"
-    if not told["error"] <= target:
-        return f"{told['error']:.1e} off" + (" at its tightest" if len(settings) > 1 else "")
-    return told
+    if not figures["error"] <= target:
+        return f"{figures['error']:.1e} off" + (" at its tightest" if len(settings) > 1 else "")
+    return figures
 
 
 # -- the comparison ---------------------------------------------------------------------------------------
 
 
 def _note(*what: object) -> None:
-    print(*what, file=sys.stderr, flush=True)
+    cli.note(*what)
 
 
 def compare(folder: Path, measure: str, names: list[str], rounds: int, limit: float) -> dict[str, Any]:
@@ -217,7 +216,7 @@ def compare(folder: Path, measure: str, names: list[str], rounds: int, limit: fl
 
 def main(arguments: list[str]) -> None:
     """The command line of ``python -m bench measures``."""
-    parser = argparse.ArgumentParser(prog="python -m bench measures", description=__doc__.splitlines()[0])
+    parser = cli.parser("measures", __doc__, rounds=5, peers=base.ALL)
     parser.add_argument("--graph", nargs="+", default=GRAPHS, help="paths of graphs that inlink reads")
     parser.add_argument(
         "--measures",
@@ -225,35 +224,31 @@ def main(arguments: list[str]) -> None:
         choices=base.MEASURES,
         help="default: those that the graph is not too large for",
     )
-    parser.add_argument("--peers", nargs="+", default=base.ALL, choices=base.ALL)
-    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
         "--limit",
         type=float,
         default=60,
         help="seconds after which a run is given up, unless inlink takes as long",
     )
-    parser.add_argument("--data", help="folder for large files (default: $INLINK_BENCH_DATA, else temporary)")
-    parser.add_argument("--results", default=str(results.FOLDER), help="folder for the figures")
     asked = parser.parse_args(arguments)
     names = ["inlink"] + [name for name in asked.peers if name != "inlink"]
-    known = Path(asked.results) / "measures.json"
-    told: dict[str, Any] = json.loads(known.read_text()) if known.exists() else {"graphs": {}, "peers": {}}
-    told["machine"] = results.machine()
+    known = asked.results / "measures.json"
+    figures: dict[str, Any] = json.loads(known.read_text()) if known.exists() else {"graphs": {}, "peers": {}}
+    figures["machine"] = results.machine()
     for name in names:
         peer = base.peer(name)
         about: dict[str, Any] = {"name": peer.NAME, "about": peer.ABOUT, "threads": peer.THREADS}
         about["missing"] = peer.available()
         about["measures"] = list(peer.MEASURES)
-        told["peers"][name] = about
+        figures["peers"][name] = about
     for graph in asked.graph:
-        folder = prepare(graph, webgraph.data_folder(asked.data))
+        folder = prepare(graph, asked.data)
         arrays = webgraph.load(folder, mapped=True)
         size = arrays.num_nodes, arrays.num_arcs
-        row = told["graphs"].setdefault("/".join(Path(graph).parts[-2:]), {"measures": {}})
+        row = figures["graphs"].setdefault("/".join(Path(graph).parts[-2:]), {"measures": {}})
         row |= {"nodes": size[0], "arcs": size[1], "alpha": _alpha(folder)}
         for measure in asked.measures or [name for name, one in base.MEASURES.items() if one.fits(*size)]:
             row["measures"][measure] = compare(folder, measure, names, asked.rounds, asked.limit)
             # A long run may be cut short.
-            results.keep(known.parent, known.stem, told)
-    print(measures_table(told))
+            results.keep(known.parent, known.stem, figures)
+    print(measures_table(figures))

@@ -10,25 +10,28 @@ from bench.measurers import base
 __all__ = ["measures_table"]
 
 
-def measures_table(told: dict[str, Any]) -> str:
+def measures_table(figures: dict[str, Any]) -> str:
     """The figures of ``python -m bench measures`` as Markdown tables, and who is not in them and why."""
     loads = [
-        one for graph in told["graphs"].values() for row in graph["measures"].values() for one in row["load"]
+        one
+        for graph in figures["graphs"].values()
+        for row in graph["measures"].values()
+        for one in row["load"]
     ]
     lines = [
-        markdown.where({"machine": told["machine"], "load": loads or [0.0]})
+        markdown.where({"machine": figures["machine"], "load": loads or [0.0]})
         + " A ratio is to inlink on as many "
         "threads. Measurements of more than 20 s were run once and have no spread. Memory is the increase since before "
         "the graph was loaded, and includes the graph.",
         "",
     ]
-    for name, graph in told["graphs"].items():
-        lines += _graph(name, graph, told["peers"])
-    shown = {measure for graph in told["graphs"].values() for measure in graph["measures"]}
+    for name, graph in figures["graphs"].items():
+        lines += _graph(name, graph, figures["peers"])
+    shown = {measure for graph in figures["graphs"].values() for measure in graph["measures"]}
     lines += [
         f"- {base.MEASURES[one].title}: {base.MEASURES[one].asked}." for one in base.MEASURES if one in shown
     ]
-    for peer in told["peers"].values():
+    for peer in figures["peers"].values():
         if peer["missing"] is not None:
             lines.append(f"- Not in the tables, {peer['name']}: {peer['missing']}.")
             continue
@@ -38,7 +41,9 @@ def measures_table(told: dict[str, Any]) -> str:
         for one in base.MEASURES
         if one in shown
         and not any(
-            one in peer["measures"] for name, peer in told["peers"].items() if not name.startswith("inlink")
+            one in peer["measures"]
+            for name, peer in figures["peers"].items()
+            if not name.startswith("inlink")
         )
     ]
     lines += [f"- No peer has: {', '.join(alone)}."] if alone else []

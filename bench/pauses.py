@@ -6,7 +6,6 @@ on one host. The CPU time of each call is measured, because the machine may be b
 are a part of it, without the objects of the benchmark.
 """
 
-import argparse
 import gc
 import heapq
 import os
@@ -22,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from bench import results, webgraph
+from bench import cli, results
 from bench.crawlweb import Web
 from bench.view import take
 from inlink import Crawl, Politeness
@@ -150,9 +149,9 @@ def measured(
     return {"rankings": rankings, "calls": calls.told()}
 
 
-def pauses_table(told: dict[str, Any]) -> str:
+def pauses_table(crawls: dict[str, Any]) -> str:
     """The figures as a Markdown table."""
-    on, load = told["machine"], told["load"]
+    on, load = crawls["machine"], crawls["load"]
     lines = [
         f"{on['processor']}, Python {on['python']}; load average {min(load):.1f}-{max(load):.1f}. CPU milliseconds of "
         f"`next({AT_A_TIME})` and of `crawled`.",
@@ -160,7 +159,7 @@ def pauses_table(told: dict[str, Any]) -> str:
         "| crawl | call | calls | p50 | p99 | p99.9 | longest |",
         "|---|---|---:|---:|---:|---:|---:|",
     ]
-    for crawl, rows in told["crawls"].items():
+    for crawl, rows in crawls["crawls"].items():
         for name, row in rows["calls"].items():
             lines.append(
                 f"| {crawl}, {rows['rankings']} rankings | `{name}` | {row['calls']:,} | {row['p50']:.2f} | "
@@ -171,7 +170,7 @@ def pauses_table(told: dict[str, Any]) -> str:
 
 def main(arguments: list[str]) -> None:
     """The command line of ``python -m bench pauses``."""
-    parser = argparse.ArgumentParser(prog="python -m bench pauses", description=__doc__.splitlines()[0])
+    parser = cli.parser("pauses", __doc__)
     parser.add_argument("--known", type=int, default=KNOWN, help="how many URLs are known")
     parser.add_argument(
         "--on-one-host", type=int, default=ON_ONE_HOST, help="how many pages the large host has"
@@ -180,32 +179,30 @@ def main(arguments: list[str]) -> None:
         "--rounds", type=int, default=ROUNDS, help="how often 100 URLs are asked for and answered"
     )
     parser.add_argument("--freeze", action="store_true", help="call gc.freeze() when the crawl is open")
-    parser.add_argument("--data", help="folder for large files (default: $INLINK_BENCH_DATA, else temporary)")
-    parser.add_argument("--results", default=str(results.FOLDER), help="folder for the figures")
-    given = parser.parse_args(arguments)
-    data, web, load = webgraph.data_folder(given.data), Web(), [os.getloadavg()[0]]
+    options = parser.parse_args(arguments)
+    data, web, load = options.data, Web(), [os.getloadavg()[0]]
     data.mkdir(parents=True, exist_ok=True)
-    told: dict[str, Any] = {}
+    crawls: dict[str, Any] = {}
     # The generator's objects, most of them Numba's, do not belong to a crawl. Garbage collections leave them out.
     web.text(0, 1)
     gc.freeze()
-    known, large = f"{given.known:,} URLs", f"{given.on_one_host:,} pages of one host"
+    known, large = f"{options.known:,} URLs", f"{options.on_one_host:,} pages of one host"
     with tempfile.TemporaryDirectory(dir=data) as folder:
-        if given.known:
+        if options.known:
             with opened(Path(folder) / "web", Politeness()) as (crawl, ahead):
-                take(crawl, web, given.known)
-                links = pages_of(web, web.pages_for(given.known))
-                told[known] = measured(crawl, links, given.rounds, ahead, given.freeze)
-        if given.on_one_host:
+                take(crawl, web, options.known)
+                links = pages_of(web, web.pages_for(options.known))
+                crawls[known] = measured(crawl, links, options.rounds, ahead, options.freeze)
+        if options.on_one_host:
             with opened(Path(folder) / "host", Politeness(delay=0.0, in_flight=1 << 20)) as (crawl, ahead):
-                one_host(crawl, given.on_one_host)
-                links = links_within(given.on_one_host)
-                told[large] = measured(crawl, links, given.rounds, ahead, given.freeze)
+                one_host(crawl, options.on_one_host)
+                links = links_within(options.on_one_host)
+                crawls[large] = measured(crawl, links, options.rounds, ahead, options.freeze)
     load.append(os.getloadavg()[0])
-    for name, found in told.items():
+    for name, found in crawls.items():
         for call, row in found["calls"].items():
             for cpu, wall, said in row["longest"]:
                 print(f"{name}: {call} {cpu:.2f} ms, {wall:.2f} by the clock; {said}", file=sys.stderr)
-    figures = {"load": load, "machine": results.machine(), "crawls": told}
-    results.keep(Path(given.results), f"pauses-{given.known}", figures)
+    figures = {"load": load, "machine": results.machine(), "crawls": crawls}
+    results.keep(options.results, f"pauses-{options.known}", figures)
     print(pauses_table(figures))

@@ -4,7 +4,6 @@ Each run is a process of its own that reads the input from disk (the page cache 
 and wall seconds and its peak memory. Rounds are interleaved.
 """
 
-import argparse
 import importlib
 import json
 import os
@@ -15,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench import builders, extractors, results, tables, wat, webgraph
+from bench import builders, cli, extractors, results, tables, wat, webgraph
 
 __all__ = ["compare", "main", "work"]
 
@@ -71,7 +70,7 @@ def compare(
                 continue
             answer = json.loads(done.stdout.splitlines()[-1])
             row["runs"].append(answer)
-            print(f"round {turn + 1}, {row['name']}: {answer['cpu']:.2f} s CPU", file=sys.stderr, flush=True)
+            cli.note(f"round {turn + 1}, {row['name']}: {answer['cpu']:.2f} s CPU")
         load.append(os.getloadavg()[0])
     return {"bytes": path.stat().st_size, "load": load, "machine": results.machine(), "rows": rows}
 
@@ -79,22 +78,15 @@ def compare(
 def main(command: str, arguments: list[str]) -> None:
     """The command line of both."""
     package, every = ("builders", builders.ALL) if command == "build" else ("extractors", extractors.ALL)
-    parser = argparse.ArgumentParser(prog=f"python -m bench {command}", description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--peers", nargs="+", default=every, choices=every)
-    parser.add_argument("--limit", type=float, default=900, help="seconds after which a run is given up")
-    parser.add_argument("--data", help="folder for large files (default: $INLINK_BENCH_DATA, else temporary)")
-    parser.add_argument("--results", default=str(results.FOLDER), help="folder for the figures")
+    parser = cli.parser(command, __doc__, rounds=3, peers=every, limit=900)
     size = "arcs, with about a tenth as many nodes" if command == "build" else "pages"
     parser.add_argument("--size", type=int, default=ARCS if command == "build" else 9000, help=size)
-    given = parser.parse_args(arguments)
-    data = webgraph.data_folder(given.data)
-    data.mkdir(parents=True, exist_ok=True)
-    path, told = _input(command, data, given.size)
-    tiny, _ = _input(command, data, 50)
-    told |= compare(package, given.peers, path, tiny, given.rounds, given.limit)
-    results.keep(Path(given.results), f"{command}-{given.size}", told)
-    print((tables.build_table if command == "build" else tables.extract_table)(told))
+    options = parser.parse_args(arguments)
+    path, figures = _input(command, options.data, options.size)
+    tiny, _ = _input(command, options.data, 50)
+    figures |= compare(package, options.peers, path, tiny, options.rounds, options.limit)
+    results.keep(options.results, f"{command}-{options.size}", figures)
+    print((tables.build_table if command == "build" else tables.extract_table)(figures))
 
 
 def _input(command: str, data: Path, size: int) -> tuple[Path, dict[str, Any]]:
@@ -104,9 +96,9 @@ def _input(command: str, data: Path, size: int) -> tuple[Path, dict[str, Any]]:
     if not (path.exists() and about.exists()):
         if command == "build":
             arrays = webgraph.generate(max(size * NODES // ARCS, 1), size)
-            told = {"lines": webgraph.write_lines(arrays, path)}
+            figures = {"lines": webgraph.write_lines(arrays, path)}
         else:
-            told = {"pages": size, "links": wat.write_wat(path, size)}
-        about.write_text(json.dumps(told))
-    told = json.loads(about.read_text())
-    return path, told
+            figures = {"pages": size, "links": wat.write_wat(path, size)}
+        about.write_text(json.dumps(figures))
+    figures = json.loads(about.read_text())
+    return path, figures

@@ -6,7 +6,6 @@ finds each peer's loosest setting whose true error, the L1 distance to a referen
 The reference is a plain power method run until it moves by less than 1e-13, none of inlink's code in it.
 """
 
-import argparse
 import gc
 import json
 import os
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bench import kernels, results, tables, webgraph
+from bench import cli, kernels, results, tables, webgraph
 from bench.peers import base
 from bench.webgraph import Arrays
 
@@ -88,13 +87,13 @@ def work(name: str, folder: Path, setting: float, what: str) -> dict[str, Any]:
     graph = peer.load(arrays)
     del arrays
     gc.collect()
-    told: dict[str, Any] = {"load": time.perf_counter() - began}
+    figures: dict[str, Any] = {"load": time.perf_counter() - began}
     if what == "error":
         exact = np.load(folder / "reference.npy")
         worst = max(
             float(np.abs(peer.run(graph, setting) - exact).sum()) for _ in range(getattr(peer, "VARIES", 1))
         )
-        return told | {"error": worst}
+        return figures | {"error": worst}
     # The first trial pays for pages of memory that were not touched before, as in GAP.
     trials = max(3, min(20, 20_000_000 // max(arcs, 1)))
     # A separate program, which measures its own times.
@@ -105,7 +104,7 @@ def work(name: str, folder: Path, setting: float, what: str) -> dict[str, Any]:
         once = _children() - before
         wall, peak = peer.seconds(graph, setting, 1 + trials)
         cpu = max(_children() - before - 2 * once, 0.0) / trials
-        return told | {"wall": wall, "cpu": cpu, "peak": peak, "peak_loading": peak}
+        return figures | {"wall": wall, "cpu": cpu, "peak": peak, "peak_loading": peak}
     peak_loading = results.memory("VmHWM") - idle
     # From here on VmHWM is the peak of the ranking alone.
     Path("/proc/self/clear_refs").write_text("5")
@@ -115,7 +114,7 @@ def work(name: str, folder: Path, setting: float, what: str) -> dict[str, Any]:
         peer.run(graph, setting)
         walls.append(time.perf_counter() - wall)
         cpus.append(time.process_time() - cpu)
-    return told | {
+    return figures | {
         "wall": float(np.median(walls)),
         "cpu": float(np.median(cpus)),
         "peak": results.memory("VmHWM") - idle,
@@ -200,11 +199,7 @@ def compare(
             else:
                 row["setting"], row["error"] = found
                 row["runs"] = []
-        print(
-            f"{peer.NAME}: {row.get('skipped') or (row['setting'], row['error'])}",
-            file=sys.stderr,
-            flush=True,
-        )
+        cli.note(f"{peer.NAME}: {row.get('skipped') or (row['setting'], row['error'])}")
     load = [os.getloadavg()[0]]
     for turn in range(rounds):
         for name, row in rows.items():
@@ -215,11 +210,7 @@ def compare(
                     del row["runs"]
                 else:
                     row["runs"].append(answer)
-                    print(
-                        f"round {turn + 1}, {row['name']}: {answer['wall']:.3f} s",
-                        file=sys.stderr,
-                        flush=True,
-                    )
+                    cli.note(f"round {turn + 1}, {row['name']}: {answer['wall']:.3f} s")
         load.append(os.getloadavg()[0])
     size = {"nodes": arrays.num_nodes, "arcs": arrays.num_arcs}
     return {
@@ -234,21 +225,16 @@ def compare(
 
 def main(arguments: list[str]) -> None:
     """The command line of ``python -m bench rank``."""
-    parser = argparse.ArgumentParser(prog="python -m bench rank", description=__doc__.splitlines()[0])
+    parser = cli.parser("rank", __doc__, rounds=3, peers=base.ALL, limit=600)
     parser.add_argument(
         "--graph", default="web", help="web, or the path of a graph that inlink reads (cnr-2000)"
     )
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--peers", nargs="+", default=base.ALL)
     parser.add_argument("--error", type=float, default=TARGET, help="the true L1 error that all must reach")
-    parser.add_argument("--limit", type=float, default=600, help="seconds after which a run is given up")
     parser.add_argument(
         "--known", action="store_true", help="take settings that an earlier search found, if they still do"
     )
-    parser.add_argument("--data", help="folder for large files (default: $INLINK_BENCH_DATA, else temporary)")
-    parser.add_argument("--results", default=str(results.FOLDER), help="folder for the figures")
-    given = parser.parse_args(arguments)
-    folder = graph_arrays(given.graph, webgraph.data_folder(given.data))
-    told = compare(folder, given.peers, given.rounds, given.error, given.limit, not given.known)
-    results.keep(Path(given.results), f"rank-{folder.name}", told)
-    print(tables.rank_table(told))
+    options = parser.parse_args(arguments)
+    folder = graph_arrays(options.graph, options.data)
+    figures = compare(folder, options.peers, options.rounds, options.error, options.limit, not options.known)
+    results.keep(options.results, f"rank-{folder.name}", figures)
+    print(tables.rank_table(figures))

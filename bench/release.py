@@ -5,7 +5,6 @@ count to. The CPU time of drawing the arcs is measured and left out. With ``--gr
 Linux that you made, so that a step that needs more memory than the group's limit is killed.
 """
 
-import argparse
 import json
 import os
 import shutil
@@ -17,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import hostgraph, markdown, results, webgraph
+from bench import cli, hostgraph, markdown, results
 
 __all__ = ["main", "release_table", "work"]
 
@@ -91,8 +90,14 @@ def _build(folder: Path, nodes: int, arcs: int) -> dict[str, Any]:
         count = nodes // hostgraph.COUNTRIES * hostgraph.COUNTRIES
         graph = build_graph(batches(nodes, arcs), num_nodes=count, into=folder, compress=compress)
     cpu = time.process_time() - began - drawing
-    told = {"drawn": drawn, "drawing": drawing, "nodes": graph.num_nodes, "arcs": graph.num_arcs, "cpu": cpu}
-    return told | {"memory": watch.memory, "disk_peak": watch.disk, "disk": _bytes(folder)}
+    figures = {
+        "drawn": drawn,
+        "drawing": drawing,
+        "nodes": graph.num_nodes,
+        "arcs": graph.num_arcs,
+        "cpu": cpu,
+    }
+    return figures | {"memory": watch.memory, "disk_peak": watch.disk, "disk": _bytes(folder)}
 
 
 def _rank(folder: Path, nodes: int, arcs: int) -> dict[str, Any]:
@@ -106,9 +111,9 @@ def _rank(folder: Path, nodes: int, arcs: int) -> dict[str, Any]:
     began, wall, read = time.process_time(), time.perf_counter(), _read()
     with _Watch(folder) as watch:
         ranking = inlink.pagerank(graph, tol=_TOLERANCE)
-    told = {"opening": opening, "cpu": time.process_time() - began, "wall": time.perf_counter() - wall}
-    told |= {"memory": watch.memory, "read": _read() - read, "sweeps": ranking.iterations}
-    return told | {"bound": ranking.error_bound, "converged": ranking.converged}
+    figures = {"opening": opening, "cpu": time.process_time() - began, "wall": time.perf_counter() - wall}
+    figures |= {"memory": watch.memory, "read": _read() - read, "sweeps": ranking.iterations}
+    return figures | {"bound": ranking.error_bound, "converged": ranking.converged}
 
 
 def _forget(folder: Path) -> None:
@@ -144,12 +149,12 @@ def work(step: str, folder: Path, nodes: int, arcs: int, group: str) -> dict[str
     return _STEPS[step](folder, nodes, arcs) | {"limit": limit}
 
 
-def release_table(told: dict[str, Any]) -> str:
+def release_table(figures: dict[str, Any]) -> str:
     """The benchmark as a Markdown table."""
-    build, ranked = told["steps"]["build"], told["steps"].get("rank")
+    build, ranked = figures["steps"]["build"], figures["steps"].get("rank")
     nodes, arcs = build["nodes"], build["arcs"]
     lines = [
-        f"{nodes:,} hosts, {arcs:,} arcs ({build['drawn']:,} were drawn). {markdown.machine(told)}.",
+        f"{nodes:,} hosts, {arcs:,} arcs ({build['drawn']:,} were drawn). {markdown.machine(figures)}.",
         "",
         markdown.line("step", "CPU s", "ns an arc", "memory, MB", "bytes a node", "limit, MB", "disk"),
         markdown.line("---", *["---:"] * 5, "---"),
@@ -172,22 +177,20 @@ def release_table(told: dict[str, Any]) -> str:
 
 def main(arguments: list[str]) -> None:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m bench release", description=__doc__)
+    parser = cli.parser("release", __doc__)
     parser.add_argument("--nodes", type=int, default=NODES)
     parser.add_argument("--arcs", type=int, default=ARCS, help="links to draw; some are drawn twice")
     parser.add_argument("--steps", nargs="+", choices=list(_STEPS), default=list(_STEPS))
     parser.add_argument("--compress", action="store_true", help="build compressed rows")
     parser.add_argument("--group", default="", help="folder of a memory group that the steps enter")
     parser.add_argument("--keep", action="store_true", help="keep the graph's folder")
-    parser.add_argument("--data", help="folder of large files")
-    parser.add_argument("--results", type=Path, default=results.FOLDER)
     args = parser.parse_args(arguments)
     name = f"release-{args.nodes}-{args.arcs}{'-compressed' if args.compress else ''}"
-    folder = webgraph.data_folder(args.data) / "release" / name
+    folder = args.data / "release" / name
     folder.parent.mkdir(parents=True, exist_ok=True)
     told_at = args.results / f"{name}.json"
-    told = json.loads(told_at.read_text()) if told_at.exists() else {"steps": {}}
-    told |= {"machine": results.machine(), "load": [os.getloadavg()[0]]}
+    figures = json.loads(told_at.read_text()) if told_at.exists() else {"steps": {}}
+    figures |= {"machine": results.machine(), "load": [os.getloadavg()[0]]}
     for step in args.steps:
         command = [
             sys.executable,
@@ -203,9 +206,9 @@ def main(arguments: list[str]) -> None:
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
         if done.returncode:
             sys.exit(f"{step} failed ({done.returncode}): {done.stderr[-2000:]}")
-        told["steps"][step] = json.loads(done.stdout.splitlines()[-1])
-        told["load"].append(os.getloadavg()[0])
-        results.keep(args.results, name, told)
-        print(step, told["steps"][step], file=sys.stderr)
+        figures["steps"][step] = json.loads(done.stdout.splitlines()[-1])
+        figures["load"].append(os.getloadavg()[0])
+        results.keep(args.results, name, figures)
+        print(step, figures["steps"][step], file=sys.stderr)
     if not args.keep:
         shutil.rmtree(folder.parent)

@@ -6,10 +6,8 @@ from the last ranking, once from nothing, both to the same certified error. Besi
 thread, which ranks a graph that is ready in memory, both directions; building it is not counted.
 """
 
-import argparse
 import os
 import statistics
-import sys
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bench import results, webgraph
+from bench import cli, results, webgraph
 from inlink.base.jit import U0, U1, kernel
 from inlink.reranking.live import GrowingHits, GrowingPageRank, Update
 from inlink.store.format import HEAD, HEAD_SIZE, VISIT, VisitRecord, dtype_of, size_of
@@ -156,7 +154,7 @@ def measure(crawl: Crawled, algorithm: str, tol: float, rounds: int) -> dict[str
     import inlink
 
     half = len(crawl.pages) // 2
-    told: dict[str, Any] = {"pages": half, "links": int(crawl.links[half])}
+    figures: dict[str, Any] = {"pages": half, "links": int(crawl.links[half])}
     # The first call compiles.
     _start(algorithm, tol).update(*crawl.state(10))
     runs: dict[str, list[tuple[Update, float]]] = {}
@@ -170,34 +168,34 @@ def measure(crawl: Crawled, algorithm: str, tol: float, rounds: int) -> dict[str
             runs.setdefault(f"{growth:g} again", []).append(again)
             runs.setdefault(f"{growth:g} anew", []).append(anew)
     for name, each in runs.items():
-        told[name] = {"sweeps": each[0][0].sweeps, "cpu": statistics.median(cpu for _, cpu in each)}
+        figures[name] = {"sweeps": each[0][0].sweeps, "cpu": statistics.median(cpu for _, cpu in each)}
     if algorithm == "pagerank":
         count = half + int(half * GROWTH[-1])
         graph = inlink.Graph.from_arcs(crawl.arcs(count), num_nodes=crawl.state(count)[0])
         # The first call compiles, and transposes the graph.
         inlink.pagerank(graph, tol=tol, threads=1)
         ready = [_timed(lambda: inlink.pagerank(graph, tol=tol, threads=1)) for _ in range(rounds)]
-        told["static"] = {
+        figures["static"] = {
             "sweeps": ready[0][0].iterations,
             "cpu": statistics.median(cpu for _, cpu in ready),
         }
-    return told
+    return figures
 
 
-def table(told: dict[str, Any]) -> str:
+def table(figures: dict[str, Any]) -> str:
     """The figures as a Markdown table."""
-    on, load = told["machine"], told["load"]
+    on, load = figures["machine"], figures["load"]
     lines = [
         f"{on['processor']}, Python {on['python']}; load average {min(load):.1f}–{max(load):.1f}. "
-        f"Relative L1 error at most {told['tol']:g}, certified (HITS: a round moves that much). "
-        f"CPU seconds are medians of {told['rounds']} rounds.",
+        f"Relative L1 error at most {figures['tol']:g}, certified (HITS: a round moves that much). "
+        f"CPU seconds are medians of {figures['rounds']} rounds.",
         "",
         "| crawl | links | growth | sweeps, again | sweeps, anew | again ÷ anew "
         "| CPU s, again | CPU s, anew | again ÷ anew |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     statics = []
-    for name, row in told["rows"].items():
+    for name, row in figures["rows"].items():
         for growth in GROWTH:
             again, anew = row[f"{growth:g} again"], row[f"{growth:g} anew"]
             lines.append(
@@ -215,20 +213,18 @@ def table(told: dict[str, Any]) -> str:
 
 def main(arguments: list[str]) -> None:
     """The command line of ``python -m bench rerank``."""
-    parser = argparse.ArgumentParser(prog="python -m bench rerank", description=__doc__.splitlines()[0])
+    parser = cli.parser("rerank", __doc__, rounds=3)
     parser.add_argument(
         "--graph", nargs="+", default=["web"], help="web, or paths of graphs that inlink reads (cnr-2000)"
     )
     parser.add_argument("--nodes", type=int, default=NODES, help="of web")
     parser.add_argument("--arcs", type=int, default=ARCS, help="of web")
     parser.add_argument("--tol", type=float, default=1e-4)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--results", default=str(results.FOLDER), help="folder for the figures")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     rows, load = {}, [os.getloadavg()[0]]
-    for name in given.graph:
+    for name in options.graph:
         if name == "web":
-            arrays = webgraph.generate(given.nodes, given.arcs)
+            arrays = webgraph.generate(options.nodes, options.arcs)
             offsets, targets = arrays.offsets, arrays.targets
         else:
             import inlink
@@ -239,15 +235,15 @@ def main(arguments: list[str]) -> None:
             crawl = crawled(offsets, targets, order)
             for algorithm in ("pagerank", "hits"):
                 label = f"{Path(name).name}, {order}, {algorithm}"
-                rows[label] = measure(crawl, algorithm, given.tol, given.rounds)
-                print(label, file=sys.stderr, flush=True)
+                rows[label] = measure(crawl, algorithm, options.tol, options.rounds)
+                cli.note(label)
                 load.append(os.getloadavg()[0])
-    told = {
-        "tol": given.tol,
-        "rounds": given.rounds,
+    figures = {
+        "tol": options.tol,
+        "rounds": options.rounds,
         "load": load,
         "machine": results.machine(),
         "rows": rows,
     }
-    results.keep(Path(given.results), "rerank", told)
-    print(table(told))
+    results.keep(options.results, "rerank", figures)
+    print(table(figures))

@@ -38,7 +38,7 @@ def memory(field: str, process: int | str = "self") -> int:
     return next((int(line.split()[1]) << 10 for line in lines if line.startswith(field)), 0)
 
 
-def keep(folder: Path, name: str, told: dict[str, Any]) -> None:
+def keep(folder: Path, name: str, figures: dict[str, Any]) -> None:
     """Store figures as JSON."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+    (folder / f"{name}.json").write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n")

@@ -5,7 +5,6 @@ crawl (:mod:`bench.crawlweb`). The CPU time of the server's process is compared 
 in interleaved rounds. Then four clients work on one server while it is ranked, for the throughput and the waits.
 """
 
-import argparse
 import contextlib
 import http.client
 import json
@@ -19,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import markdown, results, webgraph
+from bench import cli, markdown, results
 from bench.crawlweb import Web
 
 __all__ = ["client", "embedded", "main", "served", "server_table"]
@@ -58,12 +57,12 @@ def embedded(folder: Path, batch: int, pages: int) -> dict[str, float]:
             began = time.process_time()
             tasks = crawl.desk.next(session, batch).tasks
             cpu += time.process_time() - began
-            told = [Crawled(task.lease, list(next(found))) for task in tasks]
+            figures = [Crawled(task.lease, list(next(found))) for task in tasks]
             began = time.process_time()
-            crawl.desk.report(session, told)
+            crawl.desk.report(session, figures)
             cpu += time.process_time() - began
-            links += sum(len(one.links) for one in told)
-            done += len(told)
+            links += sum(len(one.links) for one in figures)
+            done += len(figures)
     return {"cpu": cpu, "links": links, "pages": done}
 
 
@@ -117,10 +116,10 @@ def client(port: int, number: int, batch: int, pages: int, certificate: str = ""
         asked = time.perf_counter()
         tasks = to.ask("next", {"session": session, "n": batch, "request": request, "wait": 5})["tasks"]
         waits.append(time.perf_counter() - asked)
-        told = answers(tasks, found)
-        to.ask("answers", {"session": session, "request": request, "answers": told})
-        links += sum(len(one["links"]) for one in told)
-        done += len(told)
+        figures = answers(tasks, found)
+        to.ask("answers", {"session": session, "request": request, "answers": figures})
+        links += sum(len(one["links"]) for one in figures)
+        done += len(figures)
     return {"links": links, "pages": done, "began": began, "ended": time.perf_counter(), "waits": waits}
 
 
@@ -174,14 +173,14 @@ def serving(
             assert worker.stdin is not None
             worker.stdin.write("go\n")
             worker.stdin.flush()
-        told = [json.loads(worker.communicate()[0]) for worker in workers]
+        figures = [json.loads(worker.communicate()[0]) for worker in workers]
         cpu = cpu_of(server.pid) - before
-    waits = sorted(wait for one in told for wait in one["waits"])
+    waits = sorted(wait for client in figures for wait in client["waits"])
     return {
         "cpu": cpu,
-        "links": sum(one["links"] for one in told),
-        "pages": sum(one["pages"] for one in told),
-        "wall": max(one["ended"] for one in told) - min(one["began"] for one in told),
+        "links": sum(client["links"] for client in figures),
+        "pages": sum(client["pages"] for client in figures),
+        "wall": max(client["ended"] for client in figures) - min(client["began"] for client in figures),
         "median": statistics.median(waits),
         "p99": waits[int(len(waits) * 0.99)],
     }
@@ -218,7 +217,7 @@ def _embedded(folder: Path, batch: int, pages: int) -> dict[str, Any]:
     return found
 
 
-def server_table(told: dict[str, Any]) -> str:
+def server_table(figures: dict[str, Any]) -> str:
     """The figures as Markdown."""
     lines = [
         markdown.line(
@@ -226,10 +225,10 @@ def server_table(told: dict[str, Any]) -> str:
         ),
         markdown.line("---", "---:", "---:", "---:", "---:"),
     ]
-    for name, row in told["rows"].items():
+    for name, row in figures["rows"].items():
         runs = row["runs"]
         cpu = [run["cpu"] / run["links"] * 1e6 for run in runs]
-        base = told["rows"].get(BASES.get(name, ""), {"runs": []})["runs"]
+        base = figures["rows"].get(BASES.get(name, ""), {"runs": []})["runs"]
         ratios = [
             run["cpu"] / run["links"] / (other["cpu"] / other["links"])
             for run, other in zip(runs, base, strict=False)
@@ -247,31 +246,28 @@ def server_table(told: dict[str, Any]) -> str:
                 else "",
             )
         )
-    return "\n".join([*lines, "", markdown.where(told)])
+    return "\n".join([*lines, "", markdown.where(figures)])
 
 
 def main(arguments: list[str]) -> None:
     """Run and keep the figures."""
-    parser = argparse.ArgumentParser(prog="python -m bench server", description=__doc__)
+    parser = cli.parser("server", __doc__, rounds=5)
     parser.add_argument("--pages", type=int, default=PAGES, help="pages a run and client")
-    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--rows", nargs="*", choices=list(ROWS), default=list(ROWS))
-    parser.add_argument("--data")
-    parser.add_argument("--results", type=Path, default=results.FOLDER)
     options = parser.parse_args(arguments)
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in options.rows}
     load = []
     for _ in range(options.rounds):
         for name in options.rows:
             load.append(os.getloadavg()[0])
-            with tempfile.TemporaryDirectory(dir=webgraph.data_folder(options.data)) as folder:
+            with tempfile.TemporaryDirectory(dir=options.data) as folder:
                 runs[name].append(ROWS[name][1](Path(folder), options.pages))
             print(name, runs[name][-1], file=sys.stderr)
-    told = {
+    figures = {
         "machine": results.machine(),
         "load": load,
         "pages": options.pages,
         "rows": {name: {"name": ROWS[name][0], "runs": found} for name, found in runs.items()},
     }
-    results.keep(options.results, "server", told)
-    print(server_table(told))
+    results.keep(options.results, "server", figures)
+    print(server_table(figures))

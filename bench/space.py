@@ -5,7 +5,6 @@ its checkpoint. The system tells for each page of memory whether it is the proce
 mapped file, which can be dropped (``/proc/self/pagemap`` of Linux).
 """
 
-import argparse
 import os
 import shutil
 import tempfile
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import inlink
-from bench import markdown, results, webgraph
+from bench import cli, markdown, results
 from bench.crawlweb import Web
 from inlink.base.arrays import AnyArray
 from inlink.base.columns import PAGE_SIZE
@@ -107,18 +106,18 @@ def measure(known: int, folder: Path) -> dict[str, Any]:
         crawl.seed(web.seeds())
         for url, links in _pieces(web, web.pages_for(known)):
             crawl.crawled(url, links)
-        told = {"running": _measured(crawl)}
+        figures = {"running": _measured(crawl)}
     with inlink.Crawl(folder, rerank_share=None) as crawl:
-        told["opened"] = _measured(crawl)
-    return told
+        figures["opened"] = _measured(crawl)
+    return figures
 
 
-def space_table(told: dict[str, Any]) -> str:
+def space_table(figures: dict[str, Any]) -> str:
     """The table of ``bench space``."""
-    running, opened = told["running"], told["opened"]
+    running, opened = figures["running"], figures["opened"]
     lines = [
         f"{running['known']:,} known URLs, {running['crawled']:,} crawled pages, {running['hosts']:,} hosts. "
-        f"{markdown.machine(told)}.",
+        f"{markdown.machine(figures)}.",
         "",
         markdown.line("bytes a URL", "running: own", "running: of files", "opened: own", "opened: of files"),
         markdown.line("---", *["---:"] * 4),
@@ -131,19 +130,15 @@ def space_table(told: dict[str, Any]) -> str:
 
 def main(arguments: list[str]) -> None:
     """The command line of ``python -m bench space``."""
-    parser = argparse.ArgumentParser(prog="python -m bench space", description=__doc__.splitlines()[0])
+    parser = cli.parser("space", __doc__)
     parser.add_argument("--known", type=int, default=10_000_000, help="number of known URLs")
-    parser.add_argument("--data", help="folder for large files (default: $INLINK_BENCH_DATA, else temporary)")
-    parser.add_argument("--results", default=str(results.FOLDER), help="folder for the figures")
-    given = parser.parse_args(arguments)
-    data = webgraph.data_folder(given.data)
-    data.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix="space-", dir=data))
+    options = parser.parse_args(arguments)
+    work = Path(tempfile.mkdtemp(prefix="space-", dir=options.data))
     load = [os.getloadavg()[0]]
     try:
-        told = measure(given.known, work / "crawl")
+        figures = measure(options.known, work / "crawl")
     finally:
         shutil.rmtree(work)
-    told |= {"load": [*load, os.getloadavg()[0]], "machine": results.machine()}
-    results.keep(Path(given.results), f"space-{given.known}", told)
-    print(space_table(told))
+    figures |= {"load": [*load, os.getloadavg()[0]], "machine": results.machine()}
+    results.keep(options.results, f"space-{options.known}", figures)
+    print(space_table(figures))

@@ -107,11 +107,11 @@ def main(arguments: list[str]) -> None:
                     graph, policies=policies, seeds=sets, budget=MARKS[-1], marks=MARKS, wasted=SPAM,
                     lines=False, tau=False, settings={name: values[name] for name in names},
                 ).runs  # fmt: skip
-            told = f" with {', '.join(f'`{name}`' for name in names)}" if names else ""
+            figures = f" with {', '.join(f'`{name}`' for name in names)}" if names else ""
             for policy in policies:
                 rows = [run.wasted for run in runs if run.order == policy]
                 cells = [_with_error(column) for column in zip(*rows, strict=True)]
-                print(markdown.line(f"{policy}{told}", *cells), flush=True)
+                print(markdown.line(f"{policy}{figures}", *cells), flush=True)
 
 
 def _with_error(shares: Sequence[float]) -> str:

@@ -4,7 +4,6 @@ The site (:mod:`bench.spidersite`) is a process, each crawl another one (:mod:`b
 time or memory is the other's. Rounds are interleaved, so that noise meets everybody.
 """
 
-import argparse
 import json
 import os
 import shutil
@@ -18,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from bench import results, webgraph
+from bench import cli, results
 from bench.crawl import files
 from bench.spiders import base
 from bench.spidersite import CHILDREN, HOSTS, Site, speed
@@ -128,22 +127,26 @@ class Spider:
         if self._process.returncode or not text:
             last = said[-1] if said else f"ended with exit code {self._process.returncode}"
             raise RuntimeError(f"failed: {last[:200]}")
-        told = cast(dict[str, Any], json.loads(text))
-        return told | {"peak of children": self._largest_child, "ended": time.monotonic(), "said": said[-3:]}
+        answer = cast(dict[str, Any], json.loads(text))
+        return answer | {
+            "peak of children": self._largest_child,
+            "ended": time.monotonic(),
+            "said": said[-3:],
+        }
 
 
 def _told(spider: Spider, site: Site) -> dict[str, Any]:
     """The figures of a crawl when it is over, both sides' put together; times from the process's start."""
-    told, seen = spider.figures(), site.tell("told")
-    return told | {
+    answer, seen = spider.figures(), site.tell("told")
+    return answer | {
         "pages": seen["pages"],
         "different": seen["different"],
         "twice": seen["twice"],
         "missing": seen["missing"],
         "site cpu": seen["cpu"],
         "first": None if seen["first"] is None else seen["first"] - spider.began,
-        "wall": None if seen["first"] is None else told["closed"] - seen["first"],
-        "whole": told["ended"] - spider.began,
+        "wall": None if seen["first"] is None else answer["closed"] - seen["first"],
+        "whole": answer["ended"] - spider.began,
     }
 
 
@@ -168,12 +171,14 @@ def crawl(
     """
     site.tell("forget")
     with _folder(data) as folder:
-        told = _told(Spider(name, spider, robots, site, pages, folder, limit), site)
-        if told["pages"] < pages:
-            raise RuntimeError(f"failed: {told['pages']:,} pages, then {told['reason']}: {told['said']}")
-        if told["not kept"]:
-            raise RuntimeError(f"failed: {told['not kept']:,} requests were not kept")
-        return told | {"disk": sum(files(folder).values())}
+        answer = _told(Spider(name, spider, robots, site, pages, folder, limit), site)
+        if answer["pages"] < pages:
+            raise RuntimeError(
+                f"failed: {answer['pages']:,} pages, then {answer['reason']}: {answer['said']}"
+            )
+        if answer["not kept"]:
+            raise RuntimeError(f"failed: {answer['not kept']:,} requests were not kept")
+        return answer | {"disk": sum(files(folder).values())}
 
 
 def restart(name: str, site: Site, pages: int, data: Path, limit: float) -> dict[str, Any]:
@@ -275,24 +280,19 @@ def _round(todo: dict[str, dict[str, Any]], site: Site, pages: int, data: Path, 
 
 
 def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    cli.note(line)
 
 
 def main(arguments: list[str]) -> None:
     """The command line of ``python -m bench spider``."""
-    parser = argparse.ArgumentParser(prog="python -m bench spider", description=__doc__.splitlines()[0])
+    parser = cli.parser("spider", __doc__, rounds=5, peers=base.ALL, limit=900)
     parser.add_argument("--pages", type=int, default=PAGES, help="of each crawl; 16 times as many are known")
-    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--restarts", type=int, default=3, help="rounds of stopping and going on")
-    parser.add_argument("--peers", nargs="+", default=base.ALL, choices=base.ALL)
-    parser.add_argument("--limit", type=float, default=900, help="seconds after which a crawl is given up")
-    parser.add_argument("--data", help="folder for the crawls (default: $INLINK_BENCH_DATA, else temporary)")
-    parser.add_argument("--results", default=str(results.FOLDER), help="folder for the figures")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     if reason := base.available():
         sys.exit(reason)
-    data = webgraph.data_folder(given.data)
-    data.mkdir(parents=True, exist_ok=True)
-    told = compare(given.peers, given.pages, data, given.rounds, given.restarts, given.limit)
-    results.keep(Path(given.results), "spider", told)
-    print(spider_table(told))
+    figures = compare(
+        options.peers, options.pages, options.data, options.rounds, options.restarts, options.limit
+    )
+    results.keep(options.results, "spider", figures)
+    print(spider_table(figures))

@@ -8,12 +8,12 @@ from bench import markdown
 __all__ = ["spider_table"]
 
 
-def spider_table(told: dict[str, Any]) -> str:
+def spider_table(figures: dict[str, Any]) -> str:
     """Scrapy's schedulers beside inlink's: how fast they are, how large they get, and how crawls are resumed."""
     lines = [
-        f"{told['pages']:,} pages of 10 kB from 20 hosts on loopback, 40 links a page, 40 % of them new: "
-        f"{told['known']:,} URLs known at the end. The site sends {told['alone']:,.0f} pages a second to a client that "
-        f"only reads them. {markdown.where(told)}",
+        f"{figures['pages']:,} pages of 10 kB from 20 hosts on loopback, 40 links a page, 40 % of them new: "
+        f"{figures['known']:,} URLs known at the end. The site sends {figures['alone']:,.0f} pages a second to a "
+        f"client that only reads them. {markdown.where(figures)}",
         "",
         markdown.line(
             "spider",
@@ -30,7 +30,7 @@ def spider_table(told: dict[str, Any]) -> str:
         ),
         markdown.line("---", "---", "---", *["---:"] * 8),
     ]
-    done = {key: row for key, row in told["rows"].items() if row["runs"]}
+    done = {key: row for key, row in figures["rows"].items() if row["runs"]}
     for row in done.values():
         first = _stock(done, row)
         runs = [_spider_figures(run) for run in row["runs"]]
@@ -39,7 +39,7 @@ def spider_table(told: dict[str, Any]) -> str:
             markdown.line(
                 row["spider"],
                 "yes" if row["robots"] else "no",
-                told["peers"][row["peer"]]["name"],
+                figures["peers"][row["peer"]]["name"],
                 markdown.spread([run["rate"] for run in runs], ".0f"),
                 markdown.ratio({"runs": runs}, {"runs": base}, "rate") if base else "–",
                 markdown.spread([run["cpu"] for run in runs]),
@@ -55,18 +55,18 @@ def spider_table(told: dict[str, Any]) -> str:
                 ),
             )
         )
-    lines += ["", *_going_on(told), ""]
-    if told["cold"]:
-        cold, warm = told["cold"]["cold"], told["cold"]["warm"]
+    lines += ["", *_going_on(figures), ""]
+    if figures["cold"]:
+        cold, warm = figures["cold"]["cold"], figures["cold"]["warm"]
         lines.append(
-            f"- In a source tree, inlink's first start ever compiles its loops: {told['again']:,} pages took "
+            f"- In a source tree, inlink's first start ever compiles its loops: {figures['again']:,} pages took "
             f"{cold['whole']:.1f} s, with the first request after {cold['first']:.1f} s; from then on "
             f"{warm['whole']:.1f} and {warm['first']:.1f} s."
         )
-    lines += [f"- {peer['name']}: {peer['computes']}." for peer in told["peers"].values()]
+    lines += [f"- {peer['name']}: {peer['computes']}." for peer in figures["peers"].values()]
     lines += [
-        f"- Not in the table, {row['spider']} on {told['peers'][row['peer']]['name']}: {row['skipped']}."
-        for row in told["rows"].values()
+        f"- Not in the table, {row['spider']} on {figures['peers'][row['peer']]['name']}: {row['skipped']}."
+        for row in figures["rows"].values()
         if "skipped" in row
     ]
     return "\n".join(lines)
@@ -90,7 +90,7 @@ def _spider_figures(run: dict[str, Any]) -> dict[str, float]:
     }
 
 
-def _going_on(told: dict[str, Any]) -> list[str]:
+def _going_on(figures: dict[str, Any]) -> list[str]:
     """Return the table of resumed crawls: seconds from the start of the process to the first request at the site."""
     lines = [
         markdown.line(
@@ -99,13 +99,13 @@ def _going_on(told: dict[str, Any]) -> list[str]:
             "after a clean stop: s to the first request",
             "pages fetched again",
             "after `kill -9`: s to the first request",
-            f"pages fetched of {told['again']:,} asked for",
+            f"pages fetched of {figures['again']:,} asked for",
             "pages fetched again",
         ),
         markdown.line("---", *["---:"] * 6),
     ]
-    for name, runs in told["restarts"].items():
-        new = told["rows"][f"{name} plain"]["runs"]
+    for name, runs in figures["restarts"].items():
+        new = figures["rows"][f"{name} plain"]["runs"]
         cells = [_seconds(new)]
         for how in ("stopped", "killed"):
             after = [run[how] for run in runs]
@@ -114,7 +114,7 @@ def _going_on(told: dict[str, Any]) -> list[str]:
                 cells.append(f"{statistics.median(run['pages'] for run in after):,.0f}")
             cells.append(", ".join(f"{run['twice']:,}" for run in after))
         if runs:
-            lines.append(markdown.line(told["peers"][name]["name"], *cells))
+            lines.append(markdown.line(figures["peers"][name]["name"], *cells))
     return lines
 
 

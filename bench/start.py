@@ -204,9 +204,9 @@ def measure(
     return {"machine": results.machine(), "load": load, "sizes": sizes, "rows": rows}
 
 
-def start_table(told: dict[str, Any]) -> str:
+def start_table(figures: dict[str, Any]) -> str:
     """The figures as a Markdown table."""
-    on, load = told["machine"], told["load"]
+    on, load = figures["machine"], figures["load"]
     lines = [
         f"{on['processor']}, {on['cores']} processors, Python {on['python']}; load average "
         f"{min(load):.1f}–{max(load):.1f}. Medians (smallest–largest) of interleaved rounds.",
@@ -214,14 +214,14 @@ def start_table(told: dict[str, Any]) -> str:
         markdown.line("command", "CPU s, cold", "CPU s, warm", "memory MB, warm", "install MB"),
         markdown.line("---", *["---:"] * 4),
     ]
-    for name, row in told["rows"].items():
+    for name, row in figures["rows"].items():
         lines.append(
             markdown.line(
                 name,
                 markdown.spread([one["cpu"] for one in row["cold"]]),
                 markdown.spread([one["cpu"] for one in row["warm"]]),
                 f"{statistics.median(one['peak'] for one in row['warm']) / 1e6:,.0f}",
-                f"{told['sizes'][row['product']] / 1e6:,.0f}",
+                f"{figures['sizes'][row['product']] / 1e6:,.0f}",
             )
         )
     return "\n".join(lines)
@@ -239,18 +239,18 @@ def main(arguments: list[str]) -> None:
         "--data", type=Path, default=Path(".cache/start"), help="the environments and work folders"
     )
     parser.add_argument("--results", type=Path, default=results.FOLDER)
-    given = parser.parse_args(arguments)
-    wheel = given.wheel or next(iter(sorted(Path("dist").glob("inlink-*.whl"))), None)
-    products = given.products.split(",")
+    options = parser.parse_args(arguments)
+    wheel = options.wheel or next(iter(sorted(Path("dist").glob("inlink-*.whl"))), None)
+    products = options.products.split(",")
     if wheel is None and any(product.startswith("inlink") for product in products):
         sys.exit("there is no wheel in dist: run `make wheel`, or name one with --wheel")
-    given.data.mkdir(parents=True, exist_ok=True)
+    options.data.mkdir(parents=True, exist_ok=True)
     found = measure(
-        given.data.resolve(),
+        options.data.resolve(),
         Path(wheel or "").resolve(),
-        given.rounds,
+        options.rounds,
         products,
         lambda text: print(text, file=sys.stderr),
     )
-    results.keep(given.results, "start", found)
+    results.keep(options.results, "start", found)
     print(start_table(found))

@@ -20,12 +20,12 @@ from bench.start import start_table
 __all__ = ["build_table", "extract_table", "rank_table", "tables"]
 
 
-def rank_table(told: dict[str, Any]) -> str:
+def rank_table(figures: dict[str, Any]) -> str:
     """The ranking benchmark as a Markdown table; the first peer that ran is what the ratios refer to."""
-    ran = [row for row in told["rows"].values() if "runs" in row]
+    ran = [row for row in figures["rows"].values() if "runs" in row]
     lines = [
-        f"{told['graph']}: {told['nodes']:,} nodes, {told['arcs']:,} arcs, true L1 error at most {told['target']:.0e}. "
-        + markdown.where(told),
+        f"{figures['graph']}: {figures['nodes']:,} nodes, {figures['arcs']:,} arcs, "
+        f"true L1 error at most {figures['target']:.0e}. " + markdown.where(figures),
         "",
         markdown.line(
             "program",
@@ -51,40 +51,42 @@ def rank_table(told: dict[str, Any]) -> str:
                 "–" if None in cpus else markdown.spread(cpus),
                 markdown.ratio(row, ran[0], "cpu"),
                 f"{row['error']:.1e}",
-                f"{statistics.median(run['peak'] for run in runs) / told['arcs']:.1f}",
-                f"{statistics.median(run['peak_loading'] for run in runs) / told['arcs']:.1f}",
+                f"{statistics.median(run['peak'] for run in runs) / figures['arcs']:.1f}",
+                f"{statistics.median(run['peak_loading'] for run in runs) / figures['arcs']:.1f}",
                 f"{statistics.median(run['load'] for run in runs):.1f}",
             )
         )
-    return "\n".join([*lines, "", *_footnotes(told, ran)])
+    return "\n".join([*lines, "", *_footnotes(figures, ran)])
 
 
-def _footnotes(told: dict[str, Any], ran: list[dict[str, Any]]) -> list[str]:
+def _footnotes(figures: dict[str, Any], ran: list[dict[str, Any]]) -> list[str]:
     """Describe what each row computes, and name the rows that were not run, with the reason."""
-    skipped = [row for row in told["rows"].values() if "skipped" in row]
+    skipped = [row for row in figures["rows"].values() if "skipped" in row]
     return [
         *[f"- {row['name']}: {row['computes']}." for row in ran],
         *[f"- Not in the table, {row['name']}: {row['skipped']}." for row in skipped],
     ]
 
 
-def build_table(told: dict[str, Any]) -> str:
+def build_table(figures: dict[str, Any]) -> str:
     """The building benchmark as a Markdown table."""
-    return _simple(told, f"{told['lines']:,} lines of two names, {told['bytes']:,} bytes", "arcs")
+    return _simple(figures, f"{figures['lines']:,} lines of two names, {figures['bytes']:,} bytes", "arcs")
 
 
-def extract_table(told: dict[str, Any]) -> str:
+def extract_table(figures: dict[str, Any]) -> str:
     """The extraction benchmark as a Markdown table."""
     return _simple(
-        told, f"a WAT of {told['pages']:,} pages, {told['links']:,} links, {told['bytes']:,} bytes", "links"
+        figures,
+        f"a WAT of {figures['pages']:,} pages, {figures['links']:,} links, {figures['bytes']:,} bytes",
+        "links",
     )
 
 
-def _simple(told: dict[str, Any], what: str, unit: str) -> str:
-    ran = [row for row in told["rows"].values() if row.get("runs")]
+def _simple(figures: dict[str, Any], what: str, unit: str) -> str:
+    ran = [row for row in figures["rows"].values() if row.get("runs")]
     per = "link" if unit == "links" else "line"
     lines = [
-        f"{what}. {markdown.where(told)}",
+        f"{what}. {markdown.where(figures)}",
         "",
         markdown.line(
             "program", "CPU s", "CPU ÷ inlink's", "wall s", f"CPU µs a {per}", "peak MB", f"{unit} found"
@@ -100,12 +102,12 @@ def _simple(told: dict[str, Any], what: str, unit: str) -> str:
                 markdown.spread(cpu),
                 markdown.ratio(row, ran[0], "cpu"),
                 f"{statistics.median(run['wall'] for run in runs):.2f}",
-                f"{statistics.median(cpu) / max(told[f'{per}s'], 1) * 1e6:.2f}",
+                f"{statistics.median(cpu) / max(figures[f'{per}s'], 1) * 1e6:.2f}",
                 f"{statistics.median(run['peak'] for run in runs) / 1e6:,.0f}",
                 f"{count:,}",
             )
         )
-    return "\n".join([*lines, "", *_footnotes(told, ran)])
+    return "\n".join([*lines, "", *_footnotes(figures, ran)])
 
 
 def tables(folder: Path = FOLDER) -> dict[str, str]:

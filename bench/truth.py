@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench truth", description=__doc__.splitlines()[0])
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=5)
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     ways: dict[str, Any] = {
         "log": with_log,
         "LMDB, a transaction each": with_lmdb,
@@ -62,14 +62,14 @@ def main(arguments: list[str]) -> None:
     }
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     sizes: dict[str, float] = {}
-    for _ in range(given.rounds):
+    for _ in range(options.rounds):
         for name, way in ways.items():
             folder = Path(tempfile.mkdtemp(prefix="inlink-truth-"))
-            seconds[name].append(way(folder, given.events))
+            seconds[name].append(way(folder, options.events))
             used = sum(path.stat().st_blocks * 512 for path in folder.iterdir())
-            sizes[name] = used / given.events
+            sizes[name] = used / options.events
             shutil.rmtree(folder)
     for name, took in seconds.items():
-        middle = sorted(took)[len(took) // 2] / given.events * 1e6
+        middle = sorted(took)[len(took) // 2] / options.events * 1e6
         print(f"{name}: {middle:.2f} µs of CPU an event, {sizes[name]:,.0f} bytes on disk an event")
     print(results.machine())

@@ -5,10 +5,8 @@ made many times, mostly for another page each time, and its CPU time is measured
 their number is counted.
 """
 
-import argparse
 import os
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bench import results, webgraph
+from bench import cli, results
 from bench.crawlweb import Web
 
 __all__ = ["main", "measure", "take", "view_table"]
@@ -96,28 +94,24 @@ def measure(view: Any, web: Web, known: int, count: int) -> dict[str, Any]:
             call(k)
             times.append((time.thread_time() - began) * 1e3)
         rows[name] = {"p50": statistics.median(times), "max": max(times)}
-        print(
-            f"{name}: {rows[name]['p50']:.2f} ms, at most {rows[name]['max']:.2f}",
-            file=sys.stderr,
-            flush=True,
-        )
+        cli.note(f"{name}: {rows[name]['p50']:.2f} ms, at most {rows[name]['max']:.2f}")
     for name, call_on in whole(view, web, known):
         rows[name]["parts"] = len(parts(call_on))
     return rows
 
 
-def view_table(told: dict[str, Any]) -> str:
+def view_table(figures: dict[str, Any]) -> str:
     """The figures as a Markdown table."""
-    on, load = told["machine"], told["load"]
+    on, load = figures["machine"], figures["load"]
     lines = [
         f"{on['processor']}, Python {on['python']}; load average {min(load):.1f}-{max(load):.1f}. "
-        f"{told['known']:,} URLs known, {told['crawled']:,} pages crawled, {told['calls']} calls each; "
+        f"{figures['known']:,} URLs known, {figures['crawled']:,} pages crawled, {figures['calls']} calls each; "
         "CPU milliseconds.",
         "",
         "| call | median, CPU ms | longest, CPU ms | parts of a whole result |",
         "|---|---:|---:|---:|",
     ]
-    for name, row in told["rows"].items():
+    for name, row in figures["rows"].items():
         lines.append(f"| {name} | {row['p50']:.2f} | {row['max']:.2f} | {row.get('parts', '')} |")
     return "\n".join(lines)
 
@@ -126,31 +120,27 @@ def main(arguments: list[str]) -> None:
     """The command line of ``python -m bench view``."""
     import inlink
 
-    parser = argparse.ArgumentParser(prog="python -m bench view", description=__doc__.splitlines()[0])
+    parser = cli.parser("view", __doc__)
     parser.add_argument("--known", type=int, default=KNOWN, help="how many URLs are known")
     parser.add_argument("--calls", type=int, default=CALLS, help="how often each call is made")
-    parser.add_argument("--data", help="folder for large files (default: $INLINK_BENCH_DATA, else temporary)")
-    parser.add_argument("--results", default=str(results.FOLDER), help="folder for the figures")
-    given = parser.parse_args(arguments)
-    data = webgraph.data_folder(given.data)
-    data.mkdir(parents=True, exist_ok=True)
+    options = parser.parse_args(arguments)
     web, load = Web(), [os.getloadavg()[0]]
     with (
-        tempfile.TemporaryDirectory(dir=data) as folder,
+        tempfile.TemporaryDirectory(dir=options.data) as folder,
         inlink.Crawl(Path(folder) / "crawl", rerank_share=None) as crawl,
     ):
-        take(crawl, web, given.known)
+        take(crawl, web, options.known)
         load.append(os.getloadavg()[0])
         standing = crawl.standing()
-        rows = measure(crawl.view, web, standing.known, given.calls)
+        rows = measure(crawl.view, web, standing.known, options.calls)
         load.append(os.getloadavg()[0])
-    told = {
+    figures = {
         "known": standing.known,
         "crawled": standing.crawled,
-        "calls": given.calls,
+        "calls": options.calls,
         "load": load,
         "machine": results.machine(),
         "rows": rows,
     }
-    results.keep(Path(given.results), f"view-{given.known}", told)
-    print(view_table(told))
+    results.keep(options.results, f"view-{options.known}", figures)
+    print(view_table(figures))

@@ -59,10 +59,10 @@ class Arrays(NamedTuple):
         return len(self.targets)
 
 
-def data_folder(given: str | None = None) -> Path:
+def data_folder(options: str | None = None) -> Path:
     """Make the folder of large files: the argument, else INLINK_BENCH_DATA, else one in the temporary folder."""
     folder = Path(
-        given or os.environ.get("INLINK_BENCH_DATA") or Path(tempfile.gettempdir()) / "inlink-bench"
+        options or os.environ.get("INLINK_BENCH_DATA") or Path(tempfile.gettempdir()) / "inlink-bench"
     )
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -214,20 +214,20 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--arcs", type=int, default=DEFAULT_ARCS)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--lines", metavar="FILE", help="write host names, one arc a line, instead of arrays")
-    given = parser.parse_args(arguments)
-    arrays = generate(given.nodes, given.arcs, given.seed)
+    options = parser.parse_args(arguments)
+    arrays = generate(options.nodes, options.arcs, options.seed)
     loops = int(
         (
             arrays.targets == np.repeat(np.arange(arrays.num_nodes), np.diff(arrays.offsets).astype(np.int64))
         ).sum()
     )
     dangling = int((np.diff(arrays.offsets) == 0).sum())
-    if given.lines:
-        path = Path(given.lines)
-        count = write_lines(arrays, path, seed=given.seed)
+    if options.lines:
+        path = Path(options.lines)
+        count = write_lines(arrays, path, seed=options.seed)
         print(f"{path}: {count:,} lines, {path.stat().st_size:,} bytes")
     else:
-        path = data_folder(given.data)
+        path = data_folder(options.data)
         write_npy(arrays, path)
     largest_in = int(np.diff(arrays.in_offsets).max(initial=0))
     print(

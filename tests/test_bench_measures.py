@@ -59,7 +59,7 @@ def test_peers_answer_the_same_question(name: str, folder: Path) -> None:
     if (reason := peer.available()) is not None:
         pytest.skip(reason)
     arrays = webgraph.load(folder)
-    given = base.given(arrays, measures._alpha(folder))
+    given = base.inputs_of(arrays, measures._alpha(folder))
     for measure, own in peer.MEASURES.items():
         if name == "networkit" and measure == "betweenness_sample":
             continue  # another question
@@ -70,7 +70,7 @@ def test_peers_answer_the_same_question(name: str, folder: Path) -> None:
 
 
 def test_states_and_sources_are_what_inlink_takes(folder: Path) -> None:
-    given = base.given(webgraph.load(folder), 0.1)
+    given = base.inputs_of(webgraph.load(folder), 0.1)
     assert set(given.states * 6) == set(range(7))
     many = given._replace(linking=np.arange(1000, dtype=np.uint32))
     assert len(set(many.sources.tolist())) == base.SOURCES

@@ -198,14 +198,14 @@ def ask(
 def serve(name: str, folder: Path) -> None:
     """Be the crawler: open it in the folder, and follow the commands until there are no more."""
     module = importlib.import_module(f"bench.crawlers.{name}")
-    source, told = sys.stdin.buffer, sys.stdout
+    source, output = sys.stdin.buffer, sys.stdout
     module.warm_up()
     began = time.perf_counter()
     crawl: Crawl = module.Crawl(folder)
     answer: dict[str, Any] = {"open": time.perf_counter() - began}
     while True:
-        told.write(json.dumps(answer) + "\n")
-        told.flush()
+        output.write(json.dumps(answer) + "\n")
+        output.flush()
         line = source.readline().decode().split(" ")
         what = line[0].strip()
         answer = {}

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from bench.webgraph import Arrays
 
 __all__ = [
-    "ALL", "BEST", "EXACT", "MEASURES", "OWN", "SOURCES", "TOLERANCES", "WALKS", "Given", "Measure", "Measurement",
-    "Peer", "given", "peer",
+    "ALL", "BEST", "EXACT", "MEASURES", "OWN", "SOURCES", "TOLERANCES", "WALKS", "Inputs", "Measure", "Measurement",
+    "Peer", "inputs_of", "peer",
 ]  # fmt: skip
 
 Vector = npt.NDArray[np.float64]
@@ -37,7 +37,7 @@ ALL = [
 ]  # fmt: skip
 
 
-class Given(NamedTuple):
+class Inputs(NamedTuple):
     """Input of a peer, in addition to its form of the graph."""
 
     num_nodes: int
@@ -64,9 +64,9 @@ class Given(NamedTuple):
         return (np.arange(self.num_nodes) % 7) / 6
 
 
-def given(arrays: Arrays, alpha: float) -> Given:
+def inputs_of(arrays: Arrays, alpha: float) -> Inputs:
     """Return the input of peers for a graph."""
-    return Given(arrays.num_nodes, np.flatnonzero(np.diff(arrays.offsets)).astype(np.uint32), alpha)
+    return Inputs(arrays.num_nodes, np.flatnonzero(np.diff(arrays.offsets)).astype(np.uint32), alpha)
 
 
 # -- how far an answer is off ---------------------------------------------------------------------------
@@ -158,7 +158,7 @@ class Measurement(NamedTuple):
     """The function of a peer that answers a question, and its settings."""
 
     # A function of the peer's graph, the other input, and a setting.
-    run: Callable[[Any, Given, float], Vector]
+    run: Callable[[Any, Inputs, float], Vector]
     # From loose to tight.
     settings: Sequence[float] = EXACT
     # Peculiarities of the peer.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.measurers.base import TOLERANCES, Given, Measurement, Vector
+from bench.measurers.base import TOLERANCES, Inputs, Measurement, Vector
 from bench.peers import graph_tool as peer
 from bench.webgraph import Arrays
 
@@ -24,58 +24,58 @@ def load(arrays: Arrays, measure: str) -> Any:
     return peer.load(arrays)
 
 
-def _degree(graph: Any, given: Given, setting: float) -> Vector:
-    return np.asarray(graph.get_in_degrees(graph.get_vertices()), np.float64) / (given.num_nodes - 1)
+def _degree(graph: Any, inputs: Inputs, setting: float) -> Vector:
+    return np.asarray(graph.get_in_degrees(graph.get_vertices()), np.float64) / (inputs.num_nodes - 1)
 
 
-def _closeness_within(graph: Any, given: Given, setting: float) -> Vector:
+def _closeness_within(graph: Any, inputs: Inputs, setting: float) -> Vector:
     from graph_tool.centrality import closeness
 
     found: Vector = np.array(closeness(graph, norm=True).a)
     return np.nan_to_num(found)
 
 
-def _harmonic(graph: Any, given: Given, setting: float) -> Vector:
+def _harmonic(graph: Any, inputs: Inputs, setting: float) -> Vector:
     from graph_tool.centrality import closeness
 
     found: Vector = np.array(closeness(graph, norm=False, harmonic=True).a)
     return np.nan_to_num(found)
 
 
-def _betweenness(graph: Any, given: Given, setting: float) -> Vector:
+def _betweenness(graph: Any, inputs: Inputs, setting: float) -> Vector:
     from graph_tool.centrality import betweenness
 
-    return np.array(betweenness(graph, norm=False)[0].a) / given.pairs
+    return np.array(betweenness(graph, norm=False)[0].a) / inputs.pairs
 
 
-def _betweenness_sample(graph: Any, given: Given, setting: float) -> Vector:
+def _betweenness_sample(graph: Any, inputs: Inputs, setting: float) -> Vector:
     from graph_tool.centrality import betweenness
 
-    found = np.array(betweenness(graph, pivots=given.sources.tolist(), norm=False)[0].a)
+    found = np.array(betweenness(graph, pivots=inputs.sources.tolist(), norm=False)[0].a)
     # The peer takes the pivots for a sample of all nodes.
-    return found * (len(given.linking) / given.num_nodes / given.pairs)
+    return found * (len(inputs.linking) / inputs.num_nodes / inputs.pairs)
 
 
-def _eigenvector(graph: Any, given: Given, setting: float) -> Vector:
+def _eigenvector(graph: Any, inputs: Inputs, setting: float) -> Vector:
     from graph_tool.centrality import eigenvector
 
     return np.array(eigenvector(graph, epsilon=setting)[1].a)
 
 
-def _katz(graph: Any, given: Given, setting: float) -> Vector:
+def _katz(graph: Any, inputs: Inputs, setting: float) -> Vector:
     from graph_tool.centrality import katz
 
-    return np.array(katz(graph, alpha=given.alpha, epsilon=setting, norm=False).a) - 1
+    return np.array(katz(graph, alpha=inputs.alpha, epsilon=setting, norm=False).a) - 1
 
 
-def _hits(graph: Any, given: Given, setting: float) -> Vector:
+def _hits(graph: Any, inputs: Inputs, setting: float) -> Vector:
     from graph_tool.centrality import hits
 
     _, authorities, hubs = hits(graph, epsilon=setting)
     return np.concatenate([authorities.a / authorities.a.sum(), hubs.a / hubs.a.sum()])
 
 
-def _pagerank(graph: Any, given: Given, setting: float) -> Vector:
+def _pagerank(graph: Any, inputs: Inputs, setting: float) -> Vector:
     return peer.run(graph, setting)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.measurers.base import TOLERANCES, Given, Measurement, Vector
+from bench.measurers.base import TOLERANCES, Inputs, Measurement, Vector
 from bench.peers import igraph as peer
 from bench.webgraph import Arrays
 
@@ -18,27 +18,27 @@ def load(arrays: Arrays, measure: str) -> Any:
     return peer.load(arrays)
 
 
-def _degree(graph: Any, given: Given, setting: float) -> Vector:
-    return np.array(graph.indegree()) / (given.num_nodes - 1)
+def _degree(graph: Any, inputs: Inputs, setting: float) -> Vector:
+    return np.array(graph.indegree()) / (inputs.num_nodes - 1)
 
 
-def _closeness_within(graph: Any, given: Given, setting: float) -> Vector:
+def _closeness_within(graph: Any, inputs: Inputs, setting: float) -> Vector:
     # not a number where nothing reaches a node
     return np.nan_to_num(np.array(graph.closeness(mode="in", normalized=True), np.float64))
 
 
-def _harmonic(graph: Any, given: Given, setting: float) -> Vector:
+def _harmonic(graph: Any, inputs: Inputs, setting: float) -> Vector:
     return np.array(graph.harmonic_centrality(mode="in", normalized=False))
 
 
-def _betweenness(graph: Any, given: Given, setting: float) -> Vector:
-    return np.array(graph.betweenness()) / given.pairs
+def _betweenness(graph: Any, inputs: Inputs, setting: float) -> Vector:
+    return np.array(graph.betweenness()) / inputs.pairs
 
 
-def _betweenness_sample(graph: Any, given: Given, setting: float) -> Vector:
-    sources = given.sources
+def _betweenness_sample(graph: Any, inputs: Inputs, setting: float) -> Vector:
+    sources = inputs.sources
     sums = np.array(graph.betweenness(sources=sources.tolist()))
-    return sums * (len(given.linking) / len(sources) / given.pairs)
+    return sums * (len(inputs.linking) / len(sources) / inputs.pairs)
 
 
 def _arpack(setting: float) -> Any:
@@ -49,17 +49,17 @@ def _arpack(setting: float) -> Any:
     return options
 
 
-def _eigenvector(graph: Any, given: Given, setting: float) -> Vector:
+def _eigenvector(graph: Any, inputs: Inputs, setting: float) -> Vector:
     return np.array(graph.eigenvector_centrality(arpack_options=_arpack(setting)))
 
 
-def _hits(graph: Any, given: Given, setting: float) -> Vector:
+def _hits(graph: Any, inputs: Inputs, setting: float) -> Vector:
     authorities = np.array(graph.authority_score(arpack_options=_arpack(setting)))
     hubs = np.array(graph.hub_score(arpack_options=_arpack(setting)))
     return np.concatenate([authorities / authorities.sum(), hubs / hubs.sum()])
 
 
-def _pagerank(graph: Any, given: Given, setting: float) -> Vector:
+def _pagerank(graph: Any, inputs: Inputs, setting: float) -> Vector:
     return peer.run(graph, setting)
 
 

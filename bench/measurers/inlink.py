@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.measurers.base import SOURCES, TOLERANCES, WALKS, Given, Measurement, Vector
+from bench.measurers.base import SOURCES, TOLERANCES, WALKS, Inputs, Measurement, Vector
 from bench.webgraph import Arrays
 
 NAME = "inlink"
@@ -27,74 +27,74 @@ def graph(arrays: Arrays) -> Any:
     return Graph(Rows(arrays.offsets, arrays.targets), Rows(arrays.in_offsets, arrays.in_sources))
 
 
-def _degree(arrays: Arrays, given: Given, setting: float) -> Vector:
+def _degree(arrays: Arrays, inputs: Inputs, setting: float) -> Vector:
     from inlink.rank.degree import degree
 
     return degree(graph(arrays)).values
 
 
-def _closeness(arrays: Arrays, given: Given, setting: float) -> Vector:
+def _closeness(arrays: Arrays, inputs: Inputs, setting: float) -> Vector:
     from inlink.rank.closeness import closeness
 
     return closeness(graph(arrays), exact=True).values
 
 
-def _closeness_within(arrays: Arrays, given: Given, setting: float) -> Vector:
+def _closeness_within(arrays: Arrays, inputs: Inputs, setting: float) -> Vector:
     from inlink.rank.closeness import closeness
 
     return closeness(graph(arrays), wf_improved=False, exact=True).values
 
 
-def _harmonic(arrays: Arrays, given: Given, setting: float) -> Vector:
+def _harmonic(arrays: Arrays, inputs: Inputs, setting: float) -> Vector:
     from inlink.rank.closeness import harmonic
 
     return harmonic(graph(arrays), exact=True).values
 
 
-def _betweenness(arrays: Arrays, given: Given, setting: float) -> Vector:
+def _betweenness(arrays: Arrays, inputs: Inputs, setting: float) -> Vector:
     from inlink.rank.betweenness import betweenness
 
     return betweenness(graph(arrays)).values
 
 
-def _percolation(arrays: Arrays, given: Given, setting: float) -> Vector:
+def _percolation(arrays: Arrays, inputs: Inputs, setting: float) -> Vector:
     from inlink.rank.percolation import percolation
 
-    return percolation(graph(arrays), given.states).values
+    return percolation(graph(arrays), inputs.states).values
 
 
-def _betweenness_sample(arrays: Arrays, given: Given, setting: float) -> Vector:
+def _betweenness_sample(arrays: Arrays, inputs: Inputs, setting: float) -> Vector:
     from inlink.rank.betweenness import betweenness
 
     return betweenness(graph(arrays), k=min(int(setting), arrays.num_nodes)).values
 
 
-def _eigenvector(arrays: Arrays, given: Given, setting: float) -> Vector:
+def _eigenvector(arrays: Arrays, inputs: Inputs, setting: float) -> Vector:
     from inlink.rank.eigenvector import eigenvector
 
     return eigenvector(graph(arrays), tol=setting).values
 
 
-def _katz(arrays: Arrays, given: Given, setting: float) -> Vector:
+def _katz(arrays: Arrays, inputs: Inputs, setting: float) -> Vector:
     from inlink.rank.katz import katz
 
-    return katz(graph(arrays), alpha=given.alpha, tol=setting, normalized=False).values - 1
+    return katz(graph(arrays), alpha=inputs.alpha, tol=setting, normalized=False).values - 1
 
 
-def _hits(arrays: Arrays, given: Given, setting: float) -> Vector:
+def _hits(arrays: Arrays, inputs: Inputs, setting: float) -> Vector:
     from inlink.rank.hits import hits
 
     ranking = hits(graph(arrays), tol=setting)
     return np.concatenate([ranking.values, ranking.hubs])
 
 
-def _pagerank(arrays: Arrays, given: Given, setting: float) -> Vector:
+def _pagerank(arrays: Arrays, inputs: Inputs, setting: float) -> Vector:
     from inlink.rank.pagerank import pagerank
 
     return pagerank(graph(arrays), tol=setting).values
 
 
-def _mcmc(arrays: Arrays, given: Given, setting: float) -> Vector:
+def _mcmc(arrays: Arrays, inputs: Inputs, setting: float) -> Vector:
     from inlink.rank.mcmc import mcmc
 
     return mcmc(graph(arrays), walks=int(setting)).values

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.measurers.base import SOURCES, TOLERANCES, Given, Measurement, Vector
+from bench.measurers.base import SOURCES, TOLERANCES, Inputs, Measurement, Vector
 from bench.peers import networkit as peer
 from bench.webgraph import Arrays
 
@@ -25,51 +25,51 @@ def _scores(algorithm: Any) -> Vector:
     return np.array(algorithm.scores())
 
 
-def _degree(graph: Any, given: Given, setting: float) -> Vector:
+def _degree(graph: Any, inputs: Inputs, setting: float) -> Vector:
     from networkit.centrality import DegreeCentrality
 
     return _scores(DegreeCentrality(graph, False, outDeg=False, ignoreSelfLoops=False)) / (
-        given.num_nodes - 1
+        inputs.num_nodes - 1
     )
 
 
-def _closeness(graph: Any, given: Given, setting: float) -> Vector:
+def _closeness(graph: Any, inputs: Inputs, setting: float) -> Vector:
     from networkit.centrality import Closeness, ClosenessVariant
 
     return _scores(Closeness(graph, True, ClosenessVariant.GENERALIZED))
 
 
-def _harmonic(graph: Any, given: Given, setting: float) -> Vector:
+def _harmonic(graph: Any, inputs: Inputs, setting: float) -> Vector:
     from networkit.centrality import HarmonicCloseness
 
     return _scores(HarmonicCloseness(graph, False))
 
 
-def _betweenness(graph: Any, given: Given, setting: float) -> Vector:
+def _betweenness(graph: Any, inputs: Inputs, setting: float) -> Vector:
     from networkit.centrality import Betweenness
 
     return _scores(Betweenness(graph, True))
 
 
-def _betweenness_sample(graph: Any, given: Given, setting: float) -> Vector:
+def _betweenness_sample(graph: Any, inputs: Inputs, setting: float) -> Vector:
     from networkit.centrality import EstimateBetweenness
 
     return _scores(EstimateBetweenness(graph, int(setting), True, True))
 
 
-def _eigenvector(graph: Any, given: Given, setting: float) -> Vector:
+def _eigenvector(graph: Any, inputs: Inputs, setting: float) -> Vector:
     from networkit.centrality import EigenvectorCentrality
 
     return _scores(EigenvectorCentrality(graph, setting))
 
 
-def _katz(graph: Any, given: Given, setting: float) -> Vector:
+def _katz(graph: Any, inputs: Inputs, setting: float) -> Vector:
     from networkit.centrality import KatzCentrality
 
-    return _scores(KatzCentrality(graph, given.alpha, 0.0, setting))
+    return _scores(KatzCentrality(graph, inputs.alpha, 0.0, setting))
 
 
-def _pagerank(graph: Any, given: Given, setting: float) -> Vector:
+def _pagerank(graph: Any, inputs: Inputs, setting: float) -> Vector:
     return peer.run(graph, setting)
 
 

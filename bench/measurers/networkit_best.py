@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bench.measurers import networkit
-from bench.measurers.base import BEST, Given, Measurement, Vector
+from bench.measurers.base import BEST, Inputs, Measurement, Vector
 
 NAME = f"NetworKit, the best {BEST}"
 ABOUT = "`TopCloseness` and `TopHarmonicCloseness`: exact, but only for these nodes"
@@ -23,16 +23,16 @@ def _best(algorithm: Any) -> Vector:
     return np.array(algorithm.topkScoresList())
 
 
-def _closeness(graph: Any, given: Given, setting: float) -> Vector:
+def _closeness(graph: Any, inputs: Inputs, setting: float) -> Vector:
     from networkit.centrality import TopCloseness
 
-    return _best(TopCloseness(graph, min(BEST, given.num_nodes), True, False))
+    return _best(TopCloseness(graph, min(BEST, inputs.num_nodes), True, False))
 
 
-def _harmonic(graph: Any, given: Given, setting: float) -> Vector:
+def _harmonic(graph: Any, inputs: Inputs, setting: float) -> Vector:
     from networkit.centrality import TopHarmonicCloseness
 
-    return _best(TopHarmonicCloseness(graph, min(BEST, given.num_nodes), False))
+    return _best(TopHarmonicCloseness(graph, min(BEST, inputs.num_nodes), False))
 
 
 MEASURES = {"closeness": Measurement(_closeness), "harmonic": Measurement(_harmonic)}

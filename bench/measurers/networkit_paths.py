@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bench.measurers import networkit
-from bench.measurers.base import Given, Measurement, Vector
+from bench.measurers.base import Inputs, Measurement, Vector
 
 NAME = "NetworKit, paths"
 ABOUT = "`ApproxBetweenness`: one shortest path of each of many random pairs"
@@ -17,7 +17,7 @@ available = networkit.available
 load = networkit.load
 
 
-def _betweenness_sample(graph: Any, given: Given, setting: float) -> Vector:
+def _betweenness_sample(graph: Any, inputs: Inputs, setting: float) -> Vector:
     import networkit as program
 
     program.setSeed(1, True)

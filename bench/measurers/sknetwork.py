@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.measurers.base import TOLERANCES, Given, Measurement, Vector
+from bench.measurers.base import TOLERANCES, Inputs, Measurement, Vector
 from bench.peers import sknetwork_diteration as peer
 from bench.webgraph import Arrays
 
@@ -19,33 +19,33 @@ def load(arrays: Arrays, measure: str) -> Any:
     return peer.load(arrays)
 
 
-def _degree(graph: Any, given: Given, setting: float) -> Vector:
+def _degree(graph: Any, inputs: Inputs, setting: float) -> Vector:
     from sknetwork.utils import get_degrees
 
-    return np.asarray(get_degrees(graph, transpose=True), np.float64) / (given.num_nodes - 1)
+    return np.asarray(get_degrees(graph, transpose=True), np.float64) / (inputs.num_nodes - 1)
 
 
-def _closeness(graph: Any, given: Given, setting: float) -> Vector:
+def _closeness(graph: Any, inputs: Inputs, setting: float) -> Vector:
     from sknetwork.ranking import Closeness
 
     return np.asarray(Closeness().fit_predict(graph.T.tocsr()), np.float64)
 
 
-def _betweenness(graph: Any, given: Given, setting: float) -> Vector:
+def _betweenness(graph: Any, inputs: Inputs, setting: float) -> Vector:
     from sknetwork.ranking import Betweenness
 
-    return np.asarray(Betweenness().fit_predict(graph), np.float64) * (2 / given.pairs)
+    return np.asarray(Betweenness().fit_predict(graph), np.float64) * (2 / inputs.pairs)
 
 
-def _katz(graph: Any, given: Given, setting: float) -> Vector:
+def _katz(graph: Any, inputs: Inputs, setting: float) -> Vector:
     from sknetwork.ranking import Katz
 
     return np.asarray(
-        Katz(damping_factor=given.alpha, path_length=int(setting)).fit_predict(graph), np.float64
+        Katz(damping_factor=inputs.alpha, path_length=int(setting)).fit_predict(graph), np.float64
     )
 
 
-def _hits(graph: Any, given: Given, setting: float) -> Vector:
+def _hits(graph: Any, inputs: Inputs, setting: float) -> Vector:
     from sknetwork.linalg import LanczosSVD
     from sknetwork.ranking import HITS
 
@@ -54,7 +54,7 @@ def _hits(graph: Any, given: Given, setting: float) -> Vector:
     return np.concatenate([authorities / authorities.sum(), hubs / hubs.sum()])
 
 
-def _pagerank(graph: Any, given: Given, setting: float) -> Vector:
+def _pagerank(graph: Any, inputs: Inputs, setting: float) -> Vector:
     return peer.run(graph, setting)
 
 

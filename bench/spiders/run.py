@@ -97,14 +97,14 @@ class _Clock:
     def __init__(self, crawler: Any) -> None:
         crawler.signals.connect(self.begin, signals.spider_opened)
         crawler.signals.connect(self.end, signals.spider_closed)
-        self.told: dict[str, Any] = {}
+        self.figures: dict[str, Any] = {}
 
     def begin(self) -> None:
         self._cpu = time.process_time()
-        self.told["memory at the start"] = results.memory("VmRSS")
+        self.figures["memory at the start"] = results.memory("VmRSS")
 
     def end(self, reason: str) -> None:
-        self.told |= {
+        self.figures |= {
             "closed": time.monotonic(),
             "cpu": time.process_time() - self._cpu,
             "reason": reason,
@@ -123,5 +123,5 @@ def work(name: str, spider: str, robots: str, url: str, pages: int, folder: Path
     process.start()
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     lost = sum(crawler.stats.get_value(name, 0) for name in NOT_KEPT) if crawler.stats else 0
-    told = clock.told | {"ranking": children.ru_utime + children.ru_stime, "not kept": lost}
-    sys.stdout.write(json.dumps(told) + "\n")
+    figures = clock.figures | {"ranking": children.ru_utime + children.ru_stime, "not kept": lost}
+    sys.stdout.write(json.dumps(figures) + "\n")
