@@ -99,7 +99,7 @@ def agrees(found: Certificate, ranks: np.ndarray) -> bool:
     return float(after.max()) <= found.beyond + SLACK
 
 
-def _told(shares: Sequence[float], sets: int) -> str:
+def _cell(shares: Sequence[float], sets: int) -> str:
     if len(shares) < sets:
         return f"{len(shares)} of {sets} sets"
     return f"{statistics.median(shares):.0%} ({min(shares):.0%} to {max(shares):.0%})"
@@ -125,7 +125,7 @@ def main(arguments: list[str]) -> None:
         dice = random.Random(1)
         runs = [closings(graph, sorted(dice.sample(linking, 10))) for _ in range(options.sets)]
         cells = [
-            _told([run.shares[case] for run in runs if case in run.shares], options.sets) for case in cases
+            _cell([run.shares[case] for run in runs if case in run.shares], options.sets) for case in cases
         ]
         print(
             markdown.line(name, f"{graph.num_nodes:,}", *cells, str(sum(run.wrong for run in runs))),

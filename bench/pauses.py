@@ -74,7 +74,7 @@ class Calls:
             heapq.heappop(longest)
         return found
 
-    def told(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         """Percentiles of CPU milliseconds, and the ten longest calls."""
         found = {}
         for name, cpu in self.cpu.items():
@@ -146,7 +146,7 @@ def measured(
     calls = Calls()
     rankings = answered(crawl, calls, links, rounds, ahead)
     calls.close()
-    return {"rankings": rankings, "calls": calls.told()}
+    return {"rankings": rankings, "calls": calls.summary()}
 
 
 def pauses_table(crawls: dict[str, Any]) -> str:

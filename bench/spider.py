@@ -135,7 +135,7 @@ class Spider:
         }
 
 
-def _told(spider: Spider, site: Site) -> dict[str, Any]:
+def _figures(spider: Spider, site: Site) -> dict[str, Any]:
     """The figures of a crawl when it is over, both sides' put together; times from the process's start."""
     answer, seen = spider.figures(), site.tell("told")
     return answer | {
@@ -171,7 +171,7 @@ def crawl(
     """
     site.tell("forget")
     with _folder(data) as folder:
-        answer = _told(Spider(name, spider, robots, site, pages, folder, limit), site)
+        answer = _figures(Spider(name, spider, robots, site, pages, folder, limit), site)
         if answer["pages"] < pages:
             raise RuntimeError(
                 f"failed: {answer['pages']:,} pages, then {answer['reason']}: {answer['said']}"
@@ -183,12 +183,12 @@ def crawl(
 
 def restart(name: str, site: Site, pages: int, data: Path, limit: float) -> dict[str, Any]:
     """Resume a crawl after a clean stop, and after ``kill -9``; return the figures of the resumed processes."""
-    found: dict[str, Any] = {}
+    restarts: dict[str, Any] = {}
     with _folder(data) as folder:
         site.tell("forget")
         Spider(name, "plain", False, site, pages, folder, limit).figures()
         site.tell("mark")
-        found["stopped"] = _told(Spider(name, "plain", False, site, AGAIN, folder, limit), site)
+        restarts["stopped"] = _figures(Spider(name, "plain", False, site, AGAIN, folder, limit), site)
     with _folder(data) as folder:
         site.tell("forget")
         spider = Spider(name, "plain", False, site, 100 * pages, folder, limit)
@@ -197,34 +197,34 @@ def restart(name: str, site: Site, pages: int, data: Path, limit: float) -> dict
         if not reached:
             raise RuntimeError(f"failed: fewer than {pages:,} pages in {limit:,.0f} s")
         site.tell("mark")
-        found["killed"] = _told(Spider(name, "plain", False, site, AGAIN, folder, limit), site)
-    return found
+        restarts["killed"] = _figures(Spider(name, "plain", False, site, AGAIN, folder, limit), site)
+    return restarts
 
 
 def cold(site: Site, data: Path, limit: float) -> dict[str, Any]:
     """A first crawl with inlink ever, and the same with all machine code in Numba's cache."""
-    found: dict[str, Any] = {}
+    starts: dict[str, Any] = {}
     with _folder(data) as cache:
         for which in ("cold", "warm"):
             site.tell("forget")
             with _folder(data) as folder:
                 environment = {"NUMBA_CACHE_DIR": str(cache)}
                 spider = Spider("inlink", "plain", False, site, AGAIN, folder, limit, environment)
-                found[which] = _told(spider, site)
-    return found
+                starts[which] = _figures(spider, site)
+    return starts
 
 
 def rows(names: list[str]) -> dict[str, dict[str, Any]]:
     """Return the rows of the benchmark: each scheduler with each spider that it can be run with."""
-    found: dict[str, dict[str, Any]] = {}
+    table: dict[str, dict[str, Any]] = {}
     for robots in (False, True):
         for spider in ("plain", "carried", "rules", "links"):
             for name in names:
                 peer = base.peer(name)
                 if spider in peer.SPIDERS and (not robots or spider in WITH_ROBOTS):
                     key = f"{name} {spider}{' robots' if robots else ''}"
-                    found[key] = {"peer": name, "spider": spider, "robots": robots, "runs": []}
-    return found
+                    table[key] = {"peer": name, "spider": spider, "robots": robots, "runs": []}
+    return table
 
 
 def compare(

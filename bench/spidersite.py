@@ -12,7 +12,7 @@ each with a line of JSON:
     forget          drop all pages but the first, and all counts
     mark            note from now on when the first request comes, and count pages
     wait PAGES MOST answer when so many pages have been sent since the mark, or after MOST seconds
-    told            figures: see :func:`Counts.told`; ``left`` are pages that somebody may know and nobody asked for
+    told            figures: see :func:`Counts.summary`; ``left`` are pages that somebody may know and nobody asked for
 """
 
 import asyncio
@@ -194,7 +194,7 @@ class Counts:
             with suppress(TimeoutError):
                 await asyncio.wait_for(reached.wait(), most)
 
-    def told(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         """``first`` and ``last`` are when the first request came and the last page was sent, by the system's monotonic
         clock; ``twice`` are pages sent again.
         """
@@ -289,7 +289,7 @@ async def _serve(deepest: int | None) -> None:
             await server.counts.wait(int(rest[0]), float(rest[1]))
             answer = {"pages": server.counts.pages}
         elif what == "told":
-            answer = server.counts.told() | {"left": server.pages.known - len(server.counts.sent)}
+            answer = server.counts.summary() | {"left": server.pages.known - len(server.counts.sent)}
         else:
             return
 

@@ -158,7 +158,7 @@ def test_speed_comes_to_as_many_pages_as_it_says() -> None:
 def test_each_scheduler_fetches_each_page_once(key: str, site: Site, tmp_path: Path) -> None:
     name, kind, *robots = key.split()
     site.tell("forget")
-    told = spider._told(spider.Spider(name, kind, bool(robots), site, 10**6, tmp_path, 120), site)
+    told = spider._figures(spider.Spider(name, kind, bool(robots), site, 10**6, tmp_path, 120), site)
     assert told["said"] == []
     assert (told["reason"], told["different"], told["missing"]) == ("finished", 17, 0)
     again = name != "inlink"  # Scrapy's filter does not know where it began

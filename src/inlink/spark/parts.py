@@ -163,7 +163,7 @@ class SparkTasks:
         try:
             answers = rows.mapInArrow(work, "place long, answer binary").collect()
         except (PySparkException, Py4JError) as wrong:
-            raise _told(wrong, wave) from None
+            raise _dead_worker(wrong, wave) from None
         results: list[Done] = []
         for row in answers:
             job, error = wave[row.place], error_in(bytes(row.answer))
@@ -195,7 +195,7 @@ class SparkTasks:
         remove_remote(place)
 
 
-def _told(error: Exception, wave: list[PartJob]) -> DeadWorkerError:
+def _dead_worker(error: Exception, wave: list[PartJob]) -> DeadWorkerError:
     """The error that names the file at whose task a job of Spark failed."""
     match = _TASK.search(str(error))
     name = wave[int(match[1])].name if match else f"one of {len(wave):,} files from {wave[0].name}"
