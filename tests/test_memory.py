@@ -285,8 +285,7 @@ def limit(needed, what):
     resource.setrlimit(resource.RLIMIT_AS, (size + needed + (32 << 20), -1))
 
 small, large = ring(1000), ring(1_000_000)
-ones = np.ones(1_000_000)
-given = {"personalization": ones, "start": ones}
+given = {"personalization": np.ones, "start": np.ones}
 for name, options in (
     ("pagerank", {}),
     ("pagerank", given),
@@ -299,9 +298,15 @@ for name, options in (
 ):
     rank = getattr(inlink, name)
     threads = {} if name in ("salsa", "degree") else {"threads": 1}
-    rank(small, **{key: value for key, value in options.items() if key not in given}, **threads)
+
+    def values(graph):
+        return {key: value(len(graph)) if callable(value) else value for key, value in options.items()} | threads
+
+    # All code is compiled before the limit is set.
+    rank(small, **values(small))
+    last = values(large)
     inputs.require_memory = limit
-    rank(large, **options, **threads)
+    rank(large, **last)
     inputs.require_memory = lambda needed, what: None
     resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
     print(name)
