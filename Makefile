@@ -12,7 +12,7 @@ CODE := $(CURDIR)/.cache/machinecode
 CHECKED := $(CURDIR)/.cache/checkedcode
 # Tests spend a fifth of their time waiting for other processes. One more worker than processors uses that time.
 WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
-.PHONY: demo dashboard docs test bounds mutants quick coverage search torture tables wheel wheel-test clean
+.PHONY: demo dashboard docs test bounds mutants quick coverage search torture tables proto wheel wheel-test clean
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "inlink needs Python 3.11 or newer")'
@@ -78,6 +78,11 @@ quick: $(VENV)/ready
 # the tables of settings in the docs, from the one table in the code
 tables: $(VENV)/ready
 	$(BIN)/python tests/settingsdocs.py
+
+# the messages of URLFrontier, as protobuf's compiler reads them
+proto: $(VENV)/ready
+	$(BIN)/python -m grpc_tools.protoc -Isrc/inlink/server/urlfrontier urlfrontier.proto \
+		--descriptor_set_out=src/inlink/server/urlfrontier/urlfrontier.binpb
 
 # Attacks for MINUTES: kill -9, damaged files, crafted logs, mutated inputs; each must end in the right answer or one line.
 torture: $(VENV)/ready

@@ -15,7 +15,7 @@ from frontiered import Frontier, frontier
 from inlink.server.selfsigned import make
 from inlink.server.urlfrontier import door, intake, puts
 from inlink.server.urlfrontier.door import MOST_BYTES
-from inlink.server.urlfrontier.messages import METHODS
+from inlink.server.urlfrontier.messages import SERVICE
 from patience import PATIENCE, wait_until
 
 OK, SKIPPED, FAIL = 0, 1, 2
@@ -189,7 +189,7 @@ def test_the_token_is_checked_before_the_arguments(tmp_path):
     with frontier(tmp_path / "crawl", needs_token=True) as client:
         good = client.site.tokens.add("one", "admin")
         rubbish, huge = b"\xff\xff\xff", b"x" * (MOST_BYTES * 2)
-        assert set(client.calls) == {line.split()[0] for line in METHODS.split("\n")[1:-1]}
+        assert set(client.calls) == set(SERVICE.methods_by_name)
         for token, raw, expected in (
             (None, rubbish, "UNAUTHENTICATED"),
             (None, huge, "UNAUTHENTICATED"),

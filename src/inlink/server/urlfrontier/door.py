@@ -15,7 +15,7 @@ from inlink.server.site import Site
 from inlink.server.tokens import Role
 from inlink.server.urlfrontier import asks, puts, steers
 from inlink.server.urlfrontier.intake import Intake
-from inlink.server.urlfrontier.messages import METHODS, SERVICE, message
+from inlink.server.urlfrontier.messages import SERVICE, message, request_of
 from inlink.server.urlfrontier.wire import Peer, code_of, decoded
 
 __all__ = ["MOST_BYTES", "Door"]
@@ -85,7 +85,7 @@ class Door:
             maximum_concurrent_rpcs=MOST_CALLS,
         )
         self._server.add_generic_rpc_handlers(
-            (grpc.method_handlers_generic_handler(SERVICE, self._handlers()),)
+            (grpc.method_handlers_generic_handler(SERVICE.full_name, self._handlers()),)
         )
 
     async def open(
@@ -153,9 +153,8 @@ class Door:
 
     def _handlers(self) -> dict[str, Any]:
         handlers: dict[str, Any] = {
-            name: grpc.unary_unary_rpc_method_handler(self._one_reply(message(sent), call))
-            for name, sent in _SENT.items()
-            if (call := ONE_REPLY.get(name)) is not None
+            name: grpc.unary_unary_rpc_method_handler(self._one_reply(request_of(name), call))
+            for name, call in ONE_REPLY.items()
         }
         nodes = message("StringList")
 
@@ -260,6 +259,3 @@ def _credentials(cert: Path, key: Path | None, client_ca: Path | None) -> Any:
     except OSError as error:
         raise InputError(f"{error.filename}: {error.strerror}: give a file of TLS, as PEM") from None
     return grpc.ssl_server_credentials([(private, chain)], authority, authority is not None)
-
-
-_SENT = {line.split()[0]: line.split()[1] for line in METHODS.split("\n")[1:-1]}
