@@ -313,8 +313,8 @@ def archive_batches(
     if like not in (None, "commoncrawl"):
         raise ParameterError(f"`like` must be 'commoncrawl' or None; got {like!r}")
     links = links or ("all" if like else "a")
-    given = {"any_status": any_status, "location": location, "exact_schemes": exact_schemes}
-    rules = (COMMON_CRAWL if like else INLINK)._replace(**{k: v for k, v in given.items() if v is not None})
+    options = {"any_status": any_status, "location": location, "exact_schemes": exact_schemes}
+    rules = (COMMON_CRAWL if like else INLINK)._replace(**{k: v for k, v in options.items() if v is not None})
     scanner = Scanner(rule_bits(links == "all", nofollow, rules)) if scan else None
     return _batches(_pages(stream, tally, name, size, links, nofollow, rules, scanner), arcs, name, tally)
 

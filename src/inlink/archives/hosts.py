@@ -294,13 +294,13 @@ def _codes(raw: RawPage, url: str, page: int, hosts: HostNumbers) -> list[int]:
         base = Base(url, raw.base)
         here = hosts.of_form(base.url)
     codes: list[int] = []
-    add, known = codes.append, hosts.by_origin.get
+    add, code_of = codes.append, hosts.by_origin.get
     for href in raw.links:
         code: int | None = None
         if len(href) < _SHORT and (href.isascii() or not _SURROGATE.search(href)):
             if href.startswith(("http://", "https://")):
                 origin = href.split("/", 3)[2]
-                code = known(origin)
+                code = code_of(origin)
                 if code is None:
                     code = hosts.of_origin(origin)
             elif href[:1] == "/" and href[1:2].isalnum():

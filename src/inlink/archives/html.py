@@ -170,7 +170,7 @@ def no_follow(value: object) -> bool:
 
 
 def _all_links(tree: LexborHTMLParser, nofollow: bool) -> list[str]:
-    found: list[str | None] = []
+    urls: list[str | None] = []
     # The tree returns a node once for each selector that it matches.
     nodes = {node.mem_id: node for node in tree.css(_SELECT_ALL)}
     for node in nodes.values():
@@ -178,17 +178,17 @@ def _all_links(tree: LexborHTMLParser, nofollow: bool) -> list[str]:
         if not nofollow and tag in ("a", "area") and no_follow(attributes.get("rel")):
             continue
         names = (*_ALL.get(tag, ()), *_ANY_TAG)
-        found += [attributes[name] or "" for name in names if name in attributes]
+        urls += [attributes[name] or "" for name in names if name in attributes]
     for node in tree.css("meta[content]"):
-        found += [meta_link(*(node.attributes.get(key) for key in ("property", "name", "content")))]
+        urls += [meta_link(*(node.attributes.get(key) for key in ("property", "name", "content")))]
     for node in tree.css("div[onclick],input[onclick]"):
         for pattern in _ON_CLICK:
             match = pattern.match(node.attributes["onclick"] or "")
-            found += [group for group in match.groups() if group] if match else []
+            urls += [group for group in match.groups() if group] if match else []
     for node in tree.css("style"):
         for pair in _STYLE_URL.findall(node.text()[:_STYLE_CHARS]):
-            found += absolute(pair)
-    return [link for link in found if link is not None]
+            urls += absolute(pair)
+    return [link for link in urls if link is not None]
 
 
 def absolute(hrefs: Iterable[object], *, exact: bool = False) -> list[str]:
@@ -263,8 +263,8 @@ def decode_html(document: bytes, charset: str | None = None) -> str:
             return document[len(bom) :].decode(name, "replace")
     encoding = _encoding(charset)
     if encoding is None:
-        found = _META_CHARSET.search(document[:4096])
-        encoding = _encoding(found[1].decode("ascii")) if found else None
+        match = _META_CHARSET.search(document[:4096])
+        encoding = _encoding(match[1].decode("ascii")) if match else None
         if encoding is not None and encoding.startswith("utf-16"):
             # The <meta> itself could not have been read in UTF-16.
             encoding = "utf-8"

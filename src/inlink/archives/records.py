@@ -228,8 +228,8 @@ class _Reader:
         offset = self.offset()
         end = _LINE_END if self.arc else _HEADER_END
         while True:
-            found = end.search(self.buffer, self.at, self.at + _MAX_HEADER)
-            if found:
+            match = end.search(self.buffer, self.at, self.at + _MAX_HEADER)
+            if match:
                 break
             if len(self.buffer) - self.at >= _MAX_HEADER:
                 raise FaultError(BAD_HEADER, offset)
@@ -237,9 +237,9 @@ class _Reader:
             if not piece:
                 raise FaultError(CUT if self.at_end else BAD_HEADER, offset)
             self.buffer, self.at = self.buffer[self.at :] + piece, 0
-        header = self.buffer[self.at : found.end()]
+        header = self.buffer[self.at : match.end()]
         record, length = (arc_header if self.arc else warc_header)(header, offset)
-        self.at = found.end()
+        self.at = match.end()
         kept = min(length, MAX_RECORD)
         record.body = self.take(kept, offset)
         self.leave(length - kept, offset)
@@ -253,10 +253,10 @@ class _Reader:
             return None
         self.fill()
         end = self.buffer.find(b"\r\n\r\n", 0, _MAX_HEADER) + 4
-        found = plain_header(self.buffer[:end])
-        if found is None:
+        header = plain_header(self.buffer[:end])
+        if header is None:
             return None
-        record, length = found
+        record, length = header
         if length > MAX_RECORD:
             return None
         while not source.member_over and len(self.buffer) < end + length:
@@ -325,9 +325,9 @@ class _Reader:
             if self.at_next:
                 self.at_next = False
                 return True
-            found = pattern.search(self.buffer, self.at)
-            if found:
-                self.at = found.start() + 1
+            match = pattern.search(self.buffer, self.at)
+            if match:
+                self.at = match.start() + 1
                 return True
             self.at = max(self.at, len(self.buffer) - 10000)
             if not self.fill():

@@ -77,10 +77,10 @@ def parse_http(block: bytes) -> Http | None:
     """Split a response into header and body. Return None if the bytes do not begin with a status line."""
     if not block.startswith(b"HTTP/"):
         return None
-    found = _HEADER_END.search(block, 0, _MAX_HTTP_HEADER)
-    end = found.end() if found else len(block)
+    match = _HEADER_END.search(block, 0, _MAX_HTTP_HEADER)
+    end = match.end() if match else len(block)
     fields: dict[bytes, list[bytes]] = {}
-    for line in block[: found.start() if found else min(end, _MAX_HTTP_HEADER)].split(b"\n")[1:]:
+    for line in block[: match.start() if match else min(end, _MAX_HTTP_HEADER)].split(b"\n")[1:]:
         name, colon, value = line.partition(b":")
         if colon:
             fields.setdefault(name.strip().lower(), []).append(value.strip())
@@ -114,13 +114,13 @@ def page_of_response(record: Record, tally: Tally, path: str, *, links: LinkSet,
     if untyped and not looks_like_html(document):
         return nothing
     charset = _CHARSET.search(content_type)
-    found = html_links(
+    page = html_links(
         document, links=links, nofollow=nofollow, charset=charset[1].decode("ascii") if charset else None
     )
-    if found is None:
+    if page is None:
         tally.skip(path, record.offset, TANGLED)
         return nothing
-    return RawPage(record.url, found.base, found.links, from_header, record.offset)
+    return RawPage(record.url, page.base, page.links, from_header, record.offset)
 
 
 def is_success(status: bytes) -> bool:

@@ -226,8 +226,8 @@ def _anchors(wat: _Wat[_Response], offset: int) -> RawPage | None:
     html = None if response is None else response.html
     if response is None or html is None or not _success(response.message):
         return RawPage(url, None, [], [], offset)
-    found = [link.url for link in html.links if link.path in _ANCHORS and link.url is not None]
-    return RawPage(url, None if html.head is None else html.head.base, found, [], offset)
+    urls = [link.url for link in html.links if link.path in _ANCHORS and link.url is not None]
+    return RawPage(url, None if html.head is None else html.head.base, urls, [], offset)
 
 
 def _full_page(
@@ -248,18 +248,18 @@ def _full_page(
         headers.setdefault(name.lower(), []).extend([value] if isinstance(value, str) else value)
     if not nofollow:
         robots = [meta.content for meta in head.metas if (meta.name or "").strip().lower() == "robots"]
-        if any(no_follow(said) for said in [*robots, *headers.get("x-robots-tag", [])]):
+        if any(no_follow(directive) for directive in [*robots, *headers.get("x-robots-tag", [])]):
             return RawPage(url, head.base, [], [], offset)
-    found = [link for link in html.links if nofollow or link.path not in _ANCHORS or not no_follow(link.rel)]
+    kept = [link for link in html.links if nofollow or link.path not in _ANCHORS or not no_follow(link.rel)]
     if links == "a":
-        anchors = [link.url for link in found if link.path in _ANCHORS and link.url is not None]
+        anchors = [link.url for link in kept if link.path in _ANCHORS and link.url is not None]
         return RawPage(url, head.base, anchors, [], offset)
     hrefs = [link.url for link in (*head.link, *head.scripts) if link.url is not None]
     metas = (
         meta_link(meta.property, meta.name, meta.content, exact=rules.exact_schemes) for meta in head.metas
     )
     hrefs += [href for href in metas if href is not None]
-    for link in found:
+    for link in kept:
         hrefs += [link.url] if link.url is not None else absolute([link.href], exact=rules.exact_schemes)
     from_header = header_links(
         headers.get("location", []) if rules.location else [],
@@ -356,6 +356,6 @@ def unescape_attribute(text: str) -> str:
     return _ENTITY.sub(_entity, text) if "&" in text else text
 
 
-def _entity(found: re.Match[str]) -> str:
-    name = found[0]
+def _entity(match: re.Match[str]) -> str:
+    name = match[0]
     return unescape(name) if name[1] == "#" else html5.get(name[1:], name)

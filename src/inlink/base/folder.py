@@ -134,16 +134,16 @@ class Folder:
         file = self._file(name)
         wanted = entry.length * np.dtype(entry.dtype).itemsize
         try:
-            found = file.stat()
+            status = file.stat()
         except OSError:
             raise FolderError(f"{file} is missing: build {self.path} again") from None
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise self.damaged(name, "it is not a regular file")
-        if found.st_size != wanted:
+        if status.st_size != wanted:
             raise FolderError(
-                f"{file} has {found.st_size:,} bytes and the header says {wanted:,}: build {self.path} again"
+                f"{file} has {status.st_size:,} bytes and the header says {wanted:,}: build {self.path} again"
             )
-        return found
+        return status
 
     def _file(self, name: str) -> Path:
         # The names in a header are untrusted. They must not lead out of the folder.
@@ -205,10 +205,10 @@ class Folder:
                 block = buffer[: min(length, entry.length - start)]
                 raw = block.data.cast("B")
                 try:
-                    found = file.readinto(raw)
+                    size = file.readinto(raw)
                 except OSError as error:
                     raise self.damaged(name, f"cannot be read: {error.strerror}") from None
-                if found != len(raw):
+                if size != len(raw):
                     raise self.damaged(name, "it became shorter while it was read")
                 crc = crc32(raw, crc)
                 yield start, block
@@ -425,12 +425,12 @@ def check_target(target: Path, kind: str) -> None:
     if not any(target.iterdir()):
         return
     try:
-        found = _read_header(target).kind
+        present = _read_header(target).kind
     except FolderError:
-        found = "something else"
-    if found != kind:
+        present = "something else"
+    if present != kind:
         raise OutputError(
-            f"{target} exists and holds {found}, not a {kind}: name another output, or remove it"
+            f"{target} exists and holds {present}, not a {kind}: name another output, or remove it"
         )
 
 

@@ -21,14 +21,14 @@ def quick_imports() -> Iterator[None]:
     2²⁶ cycles, about 30 ms, before it sleeps. The variable makes this 2⁴ cycles. OpenBLAS reads it at the import only,
     so it is removed afterwards. Nothing changes if NumPy was imported before.
     """
-    collecting, told = gc.isenabled(), os.environ.get(_IDLE)
+    collecting, before = gc.isenabled(), os.environ.get(_IDLE)
     gc.disable()
-    if told is None:
+    if before is None:
         os.environ[_IDLE] = "4"
     try:
         yield
     finally:
-        if told is None:
+        if before is None:
             os.environ.pop(_IDLE, None)
         if collecting:
             gc.enable()

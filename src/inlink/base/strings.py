@@ -136,9 +136,9 @@ class Strings:
     def count(self, table: BoolArray) -> Int64Array:
         """Return the number of bytes of each row that a table, bool[256], contains: int64[n]."""
         first = int(self.offsets[0])
-        found = np.flatnonzero(table[self.text[first : int(self.offsets[-1])]])
+        places_of_bytes = np.flatnonzero(table[self.text[first : int(self.offsets[-1])]])
         counts: Int64Array = np.diff(
-            np.searchsorted(found, (self.offsets - self.offsets[0]).astype(np.int64))
+            np.searchsorted(places_of_bytes, (self.offsets - self.offsets[0]).astype(np.int64))
         )
         return counts
 
@@ -146,10 +146,10 @@ class Strings:
         """Return the column with each occurrence of one byte replaced."""
         text = self.to_bytes()
         places = (self.offsets - self.offsets[0]).astype(np.int64)
-        found = np.flatnonzero(np.frombuffer(text, np.uint8) == old[0])
-        if not len(found):
+        occurrences = np.flatnonzero(np.frombuffer(text, np.uint8) == old[0])
+        if not len(occurrences):
             return self
-        places += (len(new) - 1) * np.searchsorted(found, places)
+        places += (len(new) - 1) * np.searchsorted(occurrences, places)
         return Strings(np.frombuffer(text.replace(old, new), np.uint8), places.view(np.uint64), self.valid)
 
     def is_utf8(self) -> bool:

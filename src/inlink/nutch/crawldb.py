@@ -264,8 +264,8 @@ class _Scores:
         there = nodes >= 0
         self.scored += int(there.sum())
         self.cleared += int((~there).sum())
-        known = self.ranking.values[np.maximum(nodes, 0)] if len(self.names) else 0.0
-        scores: list[float] = np.where(there, known, self.clear).tolist()
+        ranks = self.ranking.values[np.maximum(nodes, 0)] if len(self.names) else 0.0
+        scores: list[float] = np.where(there, ranks, self.clear).tolist()
         return scores
 
 

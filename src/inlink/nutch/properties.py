@@ -28,14 +28,14 @@ PROPERTIES: dict[str, type] = {
 _INTERNAL = ("link.analyze.iteration", "link.analyze.rank.one")
 
 
-def read_properties(files: Iterable[Path], given: Iterable[str]) -> dict[str, bool | int | float | str]:
+def read_properties(files: Iterable[Path], entries: Iterable[str]) -> dict[str, bool | int | float | str]:
     """Return the properties of :data:`PROPERTIES` that are set. A later value replaces an earlier one.
 
     Parameters
     ----------
     files : iterable of Path
         Hadoop configurations, such as nutch-site.xml. Other properties in them are ignored.
-    given : iterable of str
+    entries : iterable of str
         ``name=value``. They take precedence over the files.
 
     Raises
@@ -51,7 +51,7 @@ def read_properties(files: Iterable[Path], given: Iterable[str]) -> dict[str, bo
             name = texts.get("name", "").strip()
             if name in PROPERTIES:
                 values[name] = _value(name, texts.get("value", ""), f"{file}: ")
-    for entry in given:
+    for entry in entries:
         name, equals, value = entry.partition("=")
         if not equals:
             raise ParameterError(f"-D {entry}: expected name=value")

@@ -136,18 +136,18 @@ def webgraph(
     """
     moment = int((time.time() if now is None else now) * 1000)
     tally = Tally(strict)
-    given = list(sources) if isinstance(sources, list | tuple) else [sources]
-    given = [path for folder in segment_dirs for path in segments_in(Path(folder), tally)] + given
+    places = list(sources) if isinstance(sources, list | tuple) else [sources]
+    places = [path for folder in segment_dirs for path in segments_in(Path(folder), tally)] + places
     old: Graph | None = None
     if update:
         if into is None:
             raise ParameterError("`update` needs `into`, the folder of the web graph to update")
         old = _opened(Path(into))
         rules = _same_rules(rules, old)
-    elif not given:
+    elif not places:
         raise ParameterError("no source is given")
     rules = rules or LinkRules()
-    opened = [_open(source) for source in given]
+    opened = [_open(source) for source in places]
     level = _one_level([level for _, level in opened] + ([] if old is None else [old.level]))
 
     if urls is not None and level in ("host", "domain"):
@@ -167,7 +167,7 @@ def webgraph(
         meta = {
             "nutch": {"rules": asdict(rules), "fetched": spill.known}
             | ({} if urls is None else {"url_rules": urls.files}),
-            "sources": [_place(source) for source in given[:100]],
+            "sources": [_place(source) for source in places[:100]],
         }
         graph = build_graph(
             chain([_nothing()], (_arcs(part, rules, level) for part in spill.newest())),

@@ -180,14 +180,14 @@ class Diff:
 
     def _change(self, a: int | None, b: int | None) -> Change:
         label = self.a.label(a) if a is not None else self.b.label(cast(int, b))
-        told = self.a.absence("new") if a is None else self.b.absence("gone") if b is None else ""
+        absence = self.a.absence("new") if a is None else self.b.absence("gone") if b is None else ""
         return Change(
             label,
             None if a is None else int(self.a.places[a]),
             None if b is None else int(self.b.places[b]),
             None if a is None else float(self.a.values[a]),
             None if b is None else float(self.b.values[b]),
-            told,
+            absence,
         )
 
     def to_arrow(self) -> "pyarrow.Table":
@@ -232,9 +232,11 @@ class Diff:
 
     def facts(self) -> list[str]:
         """Return lines of text: the two lists, what they have in common, and how far they agree."""
-        whole = [f"at {one.depth:,}: {one.common:,}" for one in self.overlaps if one.whole]
+        whole = [f"at {overlap.depth:,}: {overlap.common:,}" for overlap in self.overlaps if overlap.whole]
         listed = [
-            f"of the {one.depth:,} best listed: {one.common:,}" for one in self.overlaps if not one.whole
+            f"of the {overlap.depth:,} best listed: {overlap.common:,}"
+            for overlap in self.overlaps
+            if not overlap.whole
         ]
         agreement = [f"Kendall's τ {_number(self.kendall)}", f"Spearman's ρ {_number(self.spearman)}"]
         rbo = f"rank-biased overlap {self.rank_biased_overlap:.3f} (p = {self.persistence:g})"
@@ -308,48 +310,48 @@ def diff(
     both = (by, by) if isinstance(by, str) else tuple(by)
     if len(both) != 2 or not all(isinstance(name, str) for name in both):
         raise ParameterError(f"`by` must be one name or two; got {by!r}")
-    one, other = rank_list(a, both[0]), rank_list(b, both[1])
-    in_a, in_b = _matched(one, other)
-    first, second = one.positions[in_a], other.positions[in_b]
-    shorter = min(len(one), len(other))
+    first_list, second_list = rank_list(a, both[0]), rank_list(b, both[1])
+    in_a, in_b = _matched(first_list, second_list)
+    first, second = first_list.positions[in_a], second_list.positions[in_b]
+    shorter = min(len(first_list), len(second_list))
     depths = [depth for depth in DEPTHS if depth <= shorter]
     common = common_at(first, second, max(depths, default=0))
-    whole = min(one.whole, other.whole)
-    x, y = one.values[in_a], other.values[in_b]
+    whole = min(first_list.whole, second_list.whole)
+    x, y = first_list.values[in_a], second_list.values[in_b]
     several = len(in_a) > 1
     return Diff(
-        one,
-        other,
+        first_list,
+        second_list,
         len(in_a),
         tuple(Overlap(depth, int(common[depth]), depth <= whole) for depth in depths),
         kendall(x, y) if several else None,
         spearman(x, y) if several else None,
-        rank_biased_overlap(first, second, (len(one), len(other)), persistence),
+        rank_biased_overlap(first, second, (len(first_list), len(second_list)), persistence),
         persistence,
         in_a,
         in_b,
     )
 
 
-def _matched(one: RankList, other: RankList) -> tuple[Int64Array, Int64Array]:
+def _matched(first: RankList, second: RankList) -> tuple[Int64Array, Int64Array]:
     """Return the places in both lists' arrays of the nodes that both have."""
-    if (one.names is None) != (other.names is None):
-        lacking = one if one.names is None else other
+    if (first.names is None) != (second.names is None):
+        lacking = first if first.names is None else second
         raise ParameterError(
             f"{lacking.name} has no names, and the other ranking does, so nodes cannot be matched: give both rankings "
             "names, or neither"
         )
-    if one.names is None or other.names is None:
-        number = np.arange(min(len(one), len(other)), dtype=np.int64)
+    if first.names is None or second.names is None:
+        number = np.arange(min(len(first), len(second)), dtype=np.int64)
         return number, number
-    there = other.names.find_all(one.names.column())
+    there = second.names.find_all(first.names.column())
     common = np.flatnonzero(there >= 0)
     return common, there[common]
 
 
-def _best_without(ranks: RankList, known: Int64Array, k: int) -> list[int]:
+def _best_without(ranks: RankList, listed: Int64Array, k: int) -> list[int]:
     lacking: BoolArray = np.ones(len(ranks), bool)
-    lacking[known] = False
+    lacking[listed] = False
     nodes = np.flatnonzero(lacking)
     best: list[int] = nodes[np.argsort(ranks.positions[nodes], kind="stable")[:k]].tolist()
     return best

@@ -113,8 +113,8 @@ def _of_inlink(
     for k in np.flatnonzero(columns["errors"]).tolist():
         failure = int(pages.failures[pages.answers[first + k]])
         if failure:
-            told = error_of(pages.frame(failure - 1))
-            errors[k] = " ".join("".join(c if c.isprintable() else " " for c in told).split()).encode()
+            error = error_of(pages.frame(failure - 1))
+            errors[k] = " ".join("".join(c if c.isprintable() else " " for c in error).split()).encode()
     for k in range(count if pages.merged or pages.canonicals else 0):
         merge = pages.merge_of(first + k)
         if merge is not None:
@@ -154,10 +154,10 @@ def _of_aduana(
     ]
 
 
-def _where(known: BoolArray, values: AnyArray) -> Strings:
+def _where(present: BoolArray, values: AnyArray) -> Strings:
     """Return numbers as text, empty where they are not known."""
-    unknown = np.flatnonzero(~known)
-    return as_text(np.where(known, values, 0)).with_rows(unknown, Strings.of([b""] * len(unknown)))
+    unknown = np.flatnonzero(~present)
+    return as_text(np.where(present, values, 0)).with_rows(unknown, Strings.of([b""] * len(unknown)))
 
 
 def _seconds(values: Float64Array) -> Strings:

@@ -212,9 +212,9 @@ def _layout(path: Location, separator: str | None, weights: bool | None, header:
     )
     layout.header = named if header is None else header
     if header is None and ours is None and not named and _like_header(rows):
-        one, two = (repr(end.encode("latin-1").decode("utf-8", "replace")[:40]) for end in rows[0][:2])
+        first, second = (repr(end.encode("latin-1").decode("utf-8", "replace")[:40]) for end in rows[0][:2])
         warnings.warn(
-            f"{path}: the first line ({one} and {two}) looks like names of columns and becomes an arc. "
+            f"{path}: the first line ({first} and {second}) looks like names of columns and becomes an arc. "
             "Use `header` (--header) to skip the line, or --no-header if it is an arc.",
             stacklevel=2,
         )
@@ -284,13 +284,13 @@ def _cut(data: list[str], char: str) -> list[list[str]]:
 
 
 def _read_header(row: list[str], layout: _Layout) -> bool:
-    found = [words(field) for field in row]
-    sources = [k for k, word in enumerate(found) if word in SOURCE_WORDS]
-    targets = [k for k, word in enumerate(found) if word in TARGET_WORDS]
+    titles = [words(field) for field in row]
+    sources = [k for k, word in enumerate(titles) if word in SOURCE_WORDS]
+    targets = [k for k, word in enumerate(titles) if word in TARGET_WORDS]
     if not sources or not targets:
         return False
     layout.columns[:2] = [sources[0], targets[0]]
-    layout.columns[2] = next((k for k, word in enumerate(found) if word in WEIGHT_WORDS), _NO_COLUMN)
+    layout.columns[2] = next((k for k, word in enumerate(titles) if word in WEIGHT_WORDS), _NO_COLUMN)
     return True
 
 
@@ -371,7 +371,7 @@ def _scan(path: Location, block: UInt8Array, last: bool, carry: Carry, layout: _
         np.power(10.0, np.arange(23), dtype=np.float64),
     )
     room = kernels.ArcArrays(names, offsets, sources, targets, weights, hard)
-    status, used, before, arcs, known, num_hard, start, stop = kernels.scan(
+    status, used, before, arcs, num_names, num_hard, start, stop = kernels.scan(
         block, reading, layout.preamble, room
     )
     if status == kernels.NOT_A_NUMBER and not layout.sure:
@@ -395,7 +395,7 @@ def _scan(path: Location, block: UInt8Array, last: bool, carry: Carry, layout: _
     count = int(arcs)
     array = None
     if not layout.ids:
-        offsets = offsets[: int(known) + 1]
+        offsets = offsets[: int(num_names) + 1]
         array = Strings(names, offsets)
     return ArcBatch(
         sources[:count],

@@ -67,7 +67,7 @@ def read_source(
         If the reader finds an error in the file.
     """
     entry = format_named(format or recognise(path))
-    given = check_options(path, entry, options or {})
+    arguments = check_options(path, entry, options or {})
     if entry.reader is None:
         raise FormatError(
             f"{path}: format {entry.name} can only be written: convert the file to an edge list or to GraphML"
@@ -77,8 +77,8 @@ def read_source(
     if is_remote(path) and entry.name not in _STREAMED:
         raise FormatError(f"{path}: format {entry.name} cannot be read from a URL: download the file")
     if entry.name in ARCHIVES:
-        given |= {"level": level, "tally": tally, "self_loops": self_loops, "repeats": repeats}
-    source: Source = implementation(entry.reader)(path, **given)
+        arguments |= {"level": level, "tally": tally, "self_loops": self_loops, "repeats": repeats}
+    source: Source = implementation(entry.reader)(path, **arguments)
     source.bounded, source.max_node = True, max_node
     return source
 

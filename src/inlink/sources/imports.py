@@ -125,7 +125,7 @@ def _by_url(
         forms = [(canonical(name, None, rules), value) for name, value in block]
         there = [(form, value) for form, value in forms if form is not None]
         numbers = pages.find([form for form, _ in there])
-        known = numbers != NO_PAGE
-        values[numbers[known]] = np.array([value for _, value in there])[known]
-        unknown += len(block) - int(known.sum())
+        crawled = numbers != NO_PAGE
+        values[numbers[crawled]] = np.array([value for _, value in there])[crawled]
+        unknown += len(block) - int(crawled.sum())
     return unknown

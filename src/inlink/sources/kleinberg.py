@@ -56,12 +56,14 @@ def kleinberg(path: str | os.PathLike[str], *, level: Level | None = None) -> So
                 raise InputError(
                     f"{path}, line {number:,}: expected 'n ID URL' or 'e FROM TO'; got {shown!r}"
                 )
-    known = np.array(list(node_of), np.uint64)
-    order = np.argsort(known)
+    node_numbers = np.array(list(node_of), np.uint64)
+    order = np.argsort(node_numbers)
     arcs = np.array(ends, np.uint64)
-    place = np.searchsorted(known[order], arcs)
-    missing = np.append(known[order], 0)[place] != arcs if len(known) else np.ones(len(arcs), bool)
-    missing |= place == len(known)
+    place = np.searchsorted(node_numbers[order], arcs)
+    missing = (
+        np.append(node_numbers[order], 0)[place] != arcs if len(node_numbers) else np.ones(len(arcs), bool)
+    )
+    missing |= place == len(node_numbers)
     if missing.any():
         k = int(np.argmax(missing))
         raise InputError(

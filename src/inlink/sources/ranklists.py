@@ -150,14 +150,14 @@ def _of_ranking(ranking: Ranking, name: str) -> RankList:
 
 def _of_text(path: Location, by: str, most: int | None = None) -> RankList:
     if by not in COLUMNS:
-        known = " or ".join(map(repr, COLUMNS))
+        columns = " or ".join(map(repr, COLUMNS))
         with Stream(path) as stream:
             if rank_rows(stream, path, "harmonic")[0]:
-                raise ParameterError(f"{path}: Common Crawl's ranks are by {known}; got {by!r}")
+                raise ParameterError(f"{path}: Common Crawl's ranks are by {columns}; got {by!r}")
     with Stream(path, f"reading {Path(path).name}") as stream:
         common_crawl, rows = rank_rows(stream, path, by if by in COLUMNS else "pagerank")
-        names, values, given = _columns(islice(rows, most), path)
-    places = given if common_crawl and len(given) else None
+        names, values, listed_places = _columns(islice(rows, most), path)
+    places = listed_places if common_crawl and len(listed_places) else None
     if places is None:
         ranked = _of_ranking(Ranking(values, algorithm="", names=names), "")
         places = ranked.places
@@ -188,8 +188,8 @@ def _columns(rows: Iterator[Row], path: Location) -> tuple[Names, Float64Array, 
         names = Names(column.text, column.offsets, order_of(column.text, column.offsets))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    given = np.concatenate(places)
-    return names, np.concatenate(values), given if given.all() else given[:0]
+    numbers = np.concatenate(places)
+    return names, np.concatenate(values), numbers if numbers.all() else numbers[:0]
 
 
 def _positions(places: Int64Array, names: Names | None) -> Int64Array:

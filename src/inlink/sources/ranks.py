@@ -93,24 +93,27 @@ def _rows(
         fields, at = line.split(b"\t"), None
         try:
             wrong = value
-            given = float(fields[value])
+            score = float(fields[value])
             if place is not None:
                 wrong = place
                 at = int(fields[place])
             named = fields[name].strip()
         except IndexError:
-            said = line[:200].decode("utf-8", "replace")
+            shown = line[:200].decode("utf-8", "replace")
             raise InputError(
-                f"{file}, line {number}: expected a name, a tab and a value; got {said!r}"
+                f"{file}, line {number}: expected a name, a tab and a value; got {shown!r}"
             ) from None
         except ValueError:
             if number == 1:
                 # The line is a header of another program.
                 continue
-            said, kind = fields[wrong][:80].decode("utf-8", "replace"), "value" if wrong == value else "place"
-            raise InputError(f"{file}, line {number}: the {kind} must be a number; got {said!r}") from None
-        if not (math.isfinite(given) and 0 <= given <= _LARGEST):
-            raise InputError(f"{file}, line {number}: the value must be in [0, 1e30]; got {given!r}")
+            shown, kind = (
+                fields[wrong][:80].decode("utf-8", "replace"),
+                "value" if wrong == value else "place",
+            )
+            raise InputError(f"{file}, line {number}: the {kind} must be a number; got {shown!r}") from None
+        if not (math.isfinite(score) and 0 <= score <= _LARGEST):
+            raise InputError(f"{file}, line {number}: the value must be in [0, 1e30]; got {score!r}")
         if at is not None and not 1 <= at < 2**63:
             raise InputError(f"{file}, line {number}: the place must be at least 1; got {at}")
-        yield Row(number, named, given, at)
+        yield Row(number, named, score, at)

@@ -97,8 +97,8 @@ def _choose(names: list[str]) -> list[str] | None:
 
 
 def _choose_named(names: list[str]) -> list[str] | None:
-    def first(known: frozenset[str]) -> list[str]:
-        return [name for name in names if words(name) in known][:1]
+    def first(words_of: frozenset[str]) -> list[str]:
+        return [name for name in names if words(name) in words_of][:1]
 
     ends = first(SOURCE_WORDS) + first(TARGET_WORDS)
     return ends + first(WEIGHT_WORDS) if len(ends) == 2 else None
@@ -353,9 +353,9 @@ def _choose_table(path: Path, tables: dict[str, list[str]]) -> str:
     fitting = [name for name, columns in tables.items() if _choose_named(columns)]
     if not fitting and len(tables) == 1:
         return next(iter(tables))
-    known = [name for wanted in _TABLES for name in fitting if name.lower() == wanted]
-    if len(fitting) == 1 or known:
-        return known[0] if known else fitting[0]
+    usual = [name for wanted in _TABLES for name in fitting if name.lower() == wanted]
+    if len(fitting) == 1 or usual:
+        return usual[0] if usual else fitting[0]
     if fitting:
         raise InputError(
             f"{path}: several tables could hold arcs ({', '.join(fitting)}). Use --table to name one."

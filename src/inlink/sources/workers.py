@@ -189,7 +189,7 @@ def _death(job: PartJob, code: int) -> str:
     why = f"exit code {code}"
     if code < 0:
         # Real-time signals have no names.
-        name = next((known.name for known in signal.Signals if known == -code), str(-code))
+        name = next((member.name for member in signal.Signals if member == -code), str(-code))
         why = f"signal {name}" + (", out of memory?" if code == -signal.SIGKILL else "")
     return (
         f"{job.name}: the process that read it died twice ({why}). Use fewer workers, or leave the file out"

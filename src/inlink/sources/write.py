@@ -131,7 +131,7 @@ def write_graph(
     if entry.writer is None:
         writable = ", ".join(name for name, other in FORMATS.items() if other.writer)
         raise OutputError(f"{path}: format {entry.name} cannot be written; choose from {writable}")
-    given = {
+    arguments = {
         "window": window,
         "max_references": max_references,
         "min_interval": min_interval,
@@ -139,7 +139,7 @@ def write_graph(
         "around": around,
         "most": most,
     }
-    options = check_options(path, entry, {**given, "codes": codes}, writing=True)
+    options = check_options(path, entry, {**arguments, "codes": codes}, writing=True)
     for name, values in (columns or {}).items():
         if len(values) != graph.num_nodes or np.asarray(values).dtype.kind not in "iuf":
             raise ParameterError(
@@ -162,9 +162,9 @@ def _format_of(path: Path) -> str:
     for entry in FORMATS.values():
         if any(name.endswith((extension, f"{extension}.gz")) for extension in entry.extensions):
             return entry.name
-    known = sorted({extension for e in FORMATS.values() if e.writer for extension in e.extensions})
+    extensions = sorted({extension for e in FORMATS.values() if e.writer for extension in e.extensions})
     raise OutputError(
-        f"{path}: unknown extension. Use one of {', '.join(known)}, or name the format with --format."
+        f"{path}: unknown extension. Use one of {', '.join(extensions)}, or name the format with --format."
     )
 
 
@@ -245,9 +245,9 @@ def refuse_bytes(path: Path, names: Names | None, wrong: bytes, what: str, remed
     table = bytes_in(wrong)
     for low in range(0, len(names or ()), ARCS):
         assert names is not None
-        found = np.flatnonzero(names.column(low, min(low + ARCS, len(names))).count(table))
-        if len(found):
-            refuse(path, names, low + int(found[0]), what, remedy)
+        rows = np.flatnonzero(names.column(low, min(low + ARCS, len(names))).count(table))
+        if len(rows):
+            refuse(path, names, low + int(rows[0]), what, remedy)
 
 
 def refuse(path: Path, names: Names, node: int, what: str, remedy: str) -> NoReturn:

@@ -138,7 +138,7 @@ def write_dot(graph: Graph, path: Path, columns: Columns) -> Written:
 
 
 def _gml(text: str) -> str:
-    return re.sub(r'[^ -~]|[&"]', lambda found: f"&#{ord(found[0])};", text)
+    return re.sub(r'[^ -~]|[&"]', lambda match: f"&#{ord(match[0])};", text)
 
 
 def _gml_keys(path: Path, columns: Columns) -> list[str]:

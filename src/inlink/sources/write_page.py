@@ -42,8 +42,8 @@ def write_page(
     most = int(_MOST.check(100 if most is None else most, "`most`"))
     if not graph.num_nodes:
         raise OutputError(f"{path}: the graph has no nodes to draw")
-    by, given = next(iter(columns.items()), ("inlinks", graph.indegrees))
-    values = np.nan_to_num(np.asarray(given, np.float64), nan=0.0, posinf=0.0, neginf=0.0)
+    by, column = next(iter(columns.items()), ("inlinks", graph.indegrees))
+    values = np.nan_to_num(np.asarray(column, np.float64), nan=0.0, posinf=0.0, neginf=0.0)
     centre = int(best_nodes(values, 1)[0]) if around is None else node_of(graph, around)
     chosen, all_near = _chosen(graph, centre, values, most)
     names = [_name(graph, node) for node in chosen]
@@ -72,7 +72,7 @@ def write_page(
         "script": script,
     }
     # One pass over the page alone, so that nothing is replaced within a part.
-    text = re.sub(r"@(title|hash|data|script)@", lambda found: parts[found[1]], page)
+    text = re.sub(r"@(title|hash|data|script)@", lambda match: parts[match[1]], page)
     with atomic_file(path) as work:
         work.write_text(text, encoding="utf-8")
     return Written([path])
