@@ -12,7 +12,7 @@ from inlink.store.checkpoint import CHECKPOINT
 
 
 def keep(crawl: Crawl) -> None:
-    save(crawl._frontier, crawl._core.journal.log)
+    save(crawl._frontier, crawl._journal.log)
 
 
 def without(folder: Path, copy: Path) -> Path:
@@ -31,7 +31,7 @@ def columns(frontier: Frontier) -> dict[str, list[float]]:
 
 def everything(crawl: Crawl) -> dict[str, object]:
     """All that a crawl is, with its order, which is read from the heaps, its policy, and its plans."""
-    now, front = crawl._core.tick(), crawl._frontier
+    now, front = crawl._journal.tick(), crawl._frontier
     return whole(crawl) | {
         "order": front.queue.order(1000, now),
         "columns": columns(front),

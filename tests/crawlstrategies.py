@@ -173,7 +173,7 @@ def whole(crawl: Crawl) -> dict[str, Any]:
     crawl.next(0)
     front = crawl._frontier
     slots = range(front.queue.num_slots)
-    now = crawl._core.tick()
+    now = crawl._journal.tick()
     return {
         **columns(crawl._pages),
         "waiting": waiting(front),

@@ -82,7 +82,7 @@ def shares_of_process(folder: Path, name: str, *options: str) -> list[float]:
 def keep_checkpoint(crawl: Crawl, how: str) -> None:
     """Write a checkpoint of a crawl from its memory ("live") or its log ("log"), or not at all ("none")."""
     if how == "live":
-        save(crawl._frontier, crawl._core.journal.log)
+        save(crawl._frontier, crawl._journal.log)
     elif how == "log":
         save_from_log(crawl.folder)
 

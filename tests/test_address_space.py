@@ -84,7 +84,7 @@ CHANGES = {
     "interrupt": interrupt,
     "certify": certify,
     "refuse": lambda crawl: crawl.crawled("http://nowhere.example/"),
-    "save": lambda crawl: save(crawl._frontier, crawl._core.journal.log),
+    "save": lambda crawl: save(crawl._frontier, crawl._journal.log),
 }
 ENDS = ("close", "keep", "leave", "keep its parts")
 SETTINGS = st.sampled_from(
@@ -107,7 +107,7 @@ def test_whatever_happens_to_a_crawl_its_address_space_comes_back(changes, end, 
                     CHANGES[name](crawl)
         if end == "leave":
             # Its thread keeps the files of the log, but no columns.
-            log = crawl._core.journal.log
+            log = crawl._journal.log
             del crawl
             assert size() - before < SLACK
             log.close()
@@ -128,7 +128,7 @@ def test_a_view_gives_its_address_space_back(end, one_page, lazily):
             work(crawl)
             if lazily:
                 # From a checkpoint, columns are read when they are first used.
-                save(crawl._frontier, crawl._core.journal.log)
+                save(crawl._frontier, crawl._journal.log)
         with nothing_left():
             view = inlink.CrawlView.open(place / "c")
             if one_page:
@@ -224,7 +224,7 @@ def test_a_server_gives_the_address_space_of_its_crawls_back(tmp_path):
     with nothing_left(), served(*folders) as server:
         for name in ("c0", "c11"):
             assert server.ask("POST", f"/v1/crawls/{name}/seeds", {"urls": ["http://a.example/"]})[0] == 200
-        server.site.keepers["c3"]._crawl._core.journal.log._whole = False
+        server.site.keepers["c3"]._crawl._journal.log._whole = False
         assert server.ask("POST", "/v1/crawls/c3/seeds", {"urls": ["http://a.example/"]})[0] >= 500
 
 

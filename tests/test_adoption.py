@@ -273,7 +273,7 @@ def test_an_order_adopted_in_steps_is_the_one_adopted_at_once(tmp_path, own, has
         assert (policy.successor({}) is not None) == has_successor
         assert front.policy is policy
         while front.queue.rekeying:
-            front.rekey_some(crawl._core.tick())
+            front.rekey_some(crawl._journal.tick())
         found, known = look(crawl.folder, Clock(), own), front.pages.num_pages
         assert found.ranked_up_to == front.ranked_up_to > 0
         assert policy.shares[:known].tobytes() == found.policy.shares[:known].tobytes()

@@ -103,7 +103,7 @@ def test_a_log_that_names_no_lists_is_approximate(folder, moments, tmp_path):
         (place, *_) = crawl._pages.frames_of_kind(SETTINGS)
         data = msgspec.json.decode(crawl._pages.frame(place).payload)
         del data["lists"]
-        crawl._core.journal.append(SETTINGS, payload=msgspec.json.encode(data))
+        crawl._journal.append(SETTINGS, payload=msgspec.json.encode(data))
     with as_of(folder, float("inf"), tmp_path) as was:
         assert "places of hosts are those that were given last" in was.approximate
         assert "distrusted hosts are those that were given last" in was.approximate

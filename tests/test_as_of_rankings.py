@@ -323,7 +323,7 @@ def test_after_a_repair_the_rankings_are_still_known(ranked, tmp_path):
 def test_the_name_of_a_stored_ranking_cannot_lead_out_of_the_folder(tmp_path):
     with inlink.Crawl(tmp_path / "c", policy="first-come", clock=inlink.VirtualClock()) as crawl:
         crawl.seed(["http://a.example/"])
-        crawl._core.journal.append(SETTINGS, payload=b'{"policy": "ranking:../../../victim"}')
+        crawl._journal.append(SETTINGS, payload=b'{"policy": "ranking:../../../victim"}')
     (tmp_path / "victim").mkdir()
     with (
         pytest.raises(inlink.InlinkError, match="policy must be"),

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from crawlstrategies import Clock, differences, histories, opened, perform, whole
 from crawlworld import A, B, C, World
+from inlink.crawl.operator import AT_OPENING
 from inlink.crawl.settings import stored
-from inlink.crawl.steering import AT_OPENING
 from inlink.errors import ParameterError
 from inlink.frontier.revisit import Adaptive, FixedInterval
 from inlink.frontier.rules import Rules

@@ -56,7 +56,7 @@ def test_a_crawl_from_a_checkpoint_is_the_crawl_from_the_log(
                 crawl.rerank(wait=True)
             crawl.desk.hello("spider")
             if by_reader:
-                ends = crawl._core.journal.log.urls_end, crawl._core.journal.log.events_end
+                ends = crawl._journal.log.urls_end, crawl._journal.log.events_end
                 assert save_from_log(folder) == ends
             else:
                 keep(crawl)
@@ -245,7 +245,7 @@ def some(*given):
         os.kill(os.getpid(), signal.SIGKILL)
     write(*given)
 checkpoint._write = some
-save(crawl._frontier, crawl._core.journal.log)
+save(crawl._frontier, crawl._journal.log)
 """
 
 
@@ -294,7 +294,8 @@ DERIVED = {
         "never",
         "_held",
         "_revisits",
-        "_later",
+        "later",
+        "_is_ours",
     }
     | {"ranking_fault", "ranked_up_to", "adopted", "trusted_at"},
     "Pages": {"salt", "synced", "checkpoint", "frames"},
@@ -315,6 +316,7 @@ DERIVED = {
         "_checkpoint",
         "_mapped",
         "indexed",
+        "index_at",
         "_urls_check",
         "_larger",
         "_moved",

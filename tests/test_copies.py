@@ -204,7 +204,7 @@ def test_the_setting_changes_when_a_crawl_is_opened(tmp_path):
 def test_a_checkpoint_without_the_setting_is_not_the_order_with_it(tmp_path):
     folder = tmp_path / "c"
     with printed(folder, False) as crawl:
-        save(crawl._frontier, crawl._core.journal.log)
+        save(crawl._frontier, crawl._journal.log)
     for sink in (True, False, True):
         with opened(folder, Clock(), sink_duplicates=sink) as crawl:
             assert crawl._pages.checkpoint is not None
@@ -212,4 +212,4 @@ def test_a_checkpoint_without_the_setting_is_not_the_order_with_it(tmp_path):
                 assert combined(crawl.why(row.url).parts) == pytest.approx(row.priority, rel=1e-5)
             factors = crawl.why("http://a.com/print/7").parts
             assert any("near-duplicates" in part.name for part in factors) == sink
-            save(crawl._frontier, crawl._core.journal.log)
+            save(crawl._frontier, crawl._journal.log)

@@ -195,7 +195,7 @@ TABLE: dict[str, tuple[Callable[..., Any], list[Any]]] = {
 
 def at(crawl: Crawl, now: Any) -> None:
     """Use a crawl while its clock says something else than a time."""
-    clock = crawl._core.clock
+    clock = crawl._journal.clock
     before, clock.now = clock.now, now  # type: ignore[attr-defined]
     try:
         crawl.next()

@@ -21,12 +21,12 @@ def hosts_of(tasks) -> Counter[str]:
 
 def fill(crawl, each=10):
     found = [(f"http://{host}/{k}", host, 0.0, b"") for k in range(each) for host in HOSTS]
-    assert crawl.desk.discover(found) == [True] * len(found)
+    assert crawl.queues.discover(found) == [True] * len(found)
 
 
 def test_discovered_urls_have_a_status_each(tmp_path):
     with crawl_at(tmp_path / "c", lambda: 5.0, rules={"deny": ["host:h9.example.org"]}) as crawl:
-        discover = crawl.desk.discover
+        discover = crawl.queues.discover
         found = [
             ("http://h0.example.org/b", "h0.example.org", 0.0, b"b"),
             ("http://h0.example.org/a#top", "example.org", 0.0, b""),
@@ -42,19 +42,19 @@ def test_discovered_urls_have_a_status_each(tmp_path):
         assert discover([("x", "", 1.0, b"")]) == [None]
         assert crawl.page("http://h9.example.org/").state == "excluded"
         session = crawl.desk.hello("one").number
-        tasks = {task.url: task.carried for task in crawl.desk.next_in_queues(session, 10)}
+        tasks = {task.url: task.carried for task in crawl.queues.next_in_queues(session, 10)}
         assert tasks == {"http://h0.example.org/b": b"b", "http://h0.example.org/a": None}
-        crawl.desk.replace_data("http://h0.example.org/a", b"new")
+        crawl.queues.replace_data("http://h0.example.org/a", b"new")
     with crawl_at(tmp_path / "c", lambda: 6.0) as crawl:
-        rows = crawl.desk.rows_of([crawl.view.number(f"http://h0.example.org/{x}") for x in "ab"])
+        rows = crawl.queues.rows_of([crawl.view.number(f"http://h0.example.org/{x}") for x in "ab"])
         assert [(row.data, row.answered, row.due) for row in rows] == [
             (b"new", False, None),
             (b"b", False, None),
         ]
         with pytest.raises(UnknownNodeError):
-            crawl.desk.replace_data("http://h0.example.org/z", b"")
+            crawl.queues.replace_data("http://h0.example.org/z", b"")
         with pytest.raises(ParameterError, match="65,536"):
-            crawl.desk.replace_data("http://h0.example.org/a", b"x" * 65_537)
+            crawl.queues.replace_data("http://h0.example.org/a", b"x" * 65_537)
 
 
 def test_limits_hold_and_lose_nothing(tmp_path):
@@ -63,7 +63,7 @@ def test_limits_hold_and_lose_nothing(tmp_path):
         session, seen = crawl.desk.hello("one").number, []
 
         def take(count, **limits):
-            tasks = crawl.desk.next_in_queues(session, count, **limits)
+            tasks = crawl.queues.next_in_queues(session, count, **limits)
             seen.extend(task.url for task in tasks)
             return hosts_of(tasks)
 
@@ -81,7 +81,7 @@ def test_limits_hold_and_lose_nothing(tmp_path):
         assert len(seen) == len(set(seen)) == 40
         assert take(1, key=HOSTS[0]) == {}
         with pytest.raises(ParameterError):
-            crawl.desk.next_in_queues(session, -1)
+            crawl.queues.next_in_queues(session, -1)
         assert crawl.standing().leased == 40
 
 
@@ -92,7 +92,7 @@ def test_a_key_keeps_to_delays_blocks_and_rules(tmp_path):
         session = crawl.desk.hello("one").number
 
         def take(**limits):
-            return hosts_of(crawl.desk.next_in_queues(session, 10, **limits))
+            return hosts_of(crawl.queues.next_in_queues(session, 10, **limits))
 
         assert take(key=HOSTS[0]) == {HOSTS[0]: 1}
         assert take(key=HOSTS[0]) == {}
@@ -101,9 +101,9 @@ def test_a_key_keeps_to_delays_blocks_and_rules(tmp_path):
         crawl.change_settings(rules={"deny": [f"host:{HOSTS[2]}"]})
         assert take(key=HOSTS[1]) == take(key=HOSTS[2]) == {}
         assert take() == {HOSTS[0]: 1, HOSTS[3]: 1}
-        assert crawl.desk.queue_names(0, 10, empty=False) == ([HOSTS[0], HOSTS[1], HOSTS[3]], 3)
-        assert crawl.desk.queue_names(1, 2, empty=True) == (HOSTS[1:3], 4)
-        assert crawl.desk.pages_of_queue(HOSTS[1]).tolist() == [1, 5, 9]
+        assert crawl.queues.queue_names(0, 10, empty=False) == ([HOSTS[0], HOSTS[1], HOSTS[3]], 3)
+        assert crawl.queues.queue_names(1, 2, empty=True) == (HOSTS[1:3], 4)
+        assert crawl.queues.pages_of_queue(HOSTS[1]).tolist() == [1, 5, 9]
 
 
 def test_lost_pages_come_back_among_others_and_leases_have_their_length(tmp_path):
@@ -111,12 +111,12 @@ def test_lost_pages_come_back_among_others_and_leases_have_their_length(tmp_path
     with crawl_at(tmp_path / "c", lambda: now[0], retry_seconds=0.0) as crawl:
         fill(crawl, 2)
         session = crawl.desk.hello("one").number
-        first = crawl.desk.next_in_queues(session, 2, seconds=7.0)
-        crawl.desk.next_in_queues(session, 1, seconds=700.0)
+        first = crawl.queues.next_in_queues(session, 2, seconds=7.0)
+        crawl.queues.next_in_queues(session, 1, seconds=700.0)
         now[0] += 6
         assert crawl.standing().leased == 3
         now[0] += 2
-        again = crawl.desk.next_in_queues(session, 100, seconds=7.0)
+        again = crawl.queues.next_in_queues(session, 100, seconds=7.0)
         assert len(again) == 7
         assert {task.url for task in first} <= {task.url for task in again}
         assert crawl.desk.lease_on(session, first[0].url) is not None

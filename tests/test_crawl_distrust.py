@@ -72,7 +72,7 @@ def test_a_checkpoint_without_distrust_is_not_the_order_with_it(tmp_path, bad):
     with crawl_of(tmp_path) as crawl:
         fill(crawl)
         crawl.rerank(wait=True)
-        save(crawl._frontier, crawl._core.journal.log)
+        save(crawl._frontier, crawl._journal.log)
     for distrust in (bad, None, bad):
         with crawl_of(tmp_path, distrust=distrust) as crawl:
             assert crawl._pages.checkpoint is not None
@@ -80,7 +80,7 @@ def test_a_checkpoint_without_distrust_is_not_the_order_with_it(tmp_path, bad):
             assert (order(crawl)[0] == "good") == (distrust is not None)
             for row in crawl.view.order(50).rows:
                 assert combined(crawl.why(row.url).parts) == pytest.approx(row.priority, rel=1e-5)
-            save(crawl._frontier, crawl._core.journal.log)
+            save(crawl._frontier, crawl._journal.log)
 
 
 def test_why_names_the_distrust_and_its_parts_give_the_priority(tmp_path, bad):

@@ -15,15 +15,12 @@ import pytest
 import inlink
 from crawlstrategies import Clock, columns, differences, opened, whole
 from gatecalls import CALLS, A, B, clocked, refusals
-from inlink.crawl import answers as answers_module
+from inlink.crawl import intake
 from inlink.crawl import journal as journal_module
-from inlink.crawl import seeding, visiting
 from inlink.crawl.crawl import Crawl
 from inlink.crawl.desk import Desk
 from inlink.crawl.journal import Journal
 from inlink.crawl.overview import Overview
-from inlink.crawl.reporting import Reporting
-from inlink.crawl.steering import Steering
 from inlink.crawl.view import CrawlView
 from inlink.errors import InUseError, ParameterError, StoreError
 from inlink.frontier.frontier import Frontier
@@ -33,6 +30,7 @@ from inlink.frontier.queue import Queue
 from inlink.frontier.rules import Rules
 from inlink.protocol import Link
 from inlink.store import log as logs
+from inlink.store.columns import PageColumns
 from inlink.store.log import Log
 from inlink.store.pages import Pages
 from inlink.store.spill import Spill
@@ -40,14 +38,13 @@ from inlink.store.urls import UrlTable
 
 
 def test_no_method_is_missing_here():
-    methods = vars(Crawl) | vars(Reporting) | vars(Steering)
-    found = {name for name, value in methods.items() if callable(value) and name[0] != "_"}
+    found = {name for name, value in vars(Crawl).items() if callable(value) and name[0] != "_"}
     found |= {f"desk.{name}" for name, value in vars(Desk).items() if callable(value) and name[0] != "_"}
     views = vars(Overview) | vars(CrawlView)
     found |= {f"view.{name}" for name, value in views.items() if callable(value) and name[0] != "_"}
     # Any thread may ask for an owner at any time, whatever the crawl does. `view.stop` ends a thread, as `close` does.
     # The desk and the view of a crawl are closed by the crawl only, so their `close` does nothing before.
-    others = {"close", "desk.advance", "desk.close", "desk.owner_of", "view.close", "view.stop"}
+    others = {"close", "desk.close", "desk.owner_of", "view.close", "view.stop"}
     assert found - others == set(CALLS)
 
 
@@ -67,7 +64,7 @@ STEPS = [
     (UrlTable, "number_lines"),
     (Log, "append"),
     (logs, "_write"),
-    (Pages, "fold_frame"),
+    (PageColumns, "fold"),
     (Frontier, "fold"),
     (Frontier, "discovered"),
     (Frontier, "prioritise"),
@@ -76,19 +73,17 @@ STEPS = [
     (Journal, "redirect"),
     (Journal, "name_canonical"),
     (Journal, "merge_canonicals"),
-    (Journal, "landed"),
-    (Journal, "carrying"),
+    (Journal, "note_outcome"),
+    (Journal, "lease"),
     (LeaseBook, "close"),
     (LeaseBook, "add"),
     (Queue, "take"),
     (Queue, "remove"),
     (Policy, "fold"),
     (Policy, "priority"),
-    (seeding, "coded"),
-    (visiting, "coded"),
-    (visiting, "to_lines"),
+    (intake, "encoded_list"),
+    (intake, "to_lines"),
     (journal_module, "encode_carried"),
-    (answers_module, "lease_pages"),
 ]
 ERRORS = [
     KeyboardInterrupt(),
@@ -212,7 +207,7 @@ def test_an_exception_at_any_step_costs_nothing_that_was_acknowledged(owner, nam
             assert mine.carried(page) == other.carried(same)
         crawl.close()
         twin.close()
-    if name in ("append", "fold", "fold_frame", "_write", "number_lines"):
+    if name in ("append", "fold", "_write", "number_lines"):
         assert broken
 
 

@@ -180,7 +180,7 @@ def test_a_log_with_settings_that_cannot_be_read_opens_and_its_pages_are_checked
     crawl = world.open()
     crawl.seed([A, B])
     denied(world)
-    world.crawl._core.journal.append(SETTINGS, payload=payload)
+    world.crawl._journal.append(SETTINGS, payload=payload)
     crawl = denied(world)
     assert [lease.url for lease in crawl.next(9)] == [A]
     assert crawl.page(B).error == REASON

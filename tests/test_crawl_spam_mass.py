@@ -220,14 +220,14 @@ def test_a_checkpoint_without_spam_mass_is_not_the_order_with_it(tmp_path, trust
     with crawl_of(tmp_path, trust=trust) as crawl:
         fill(crawl)
         crawl.rerank(wait=True)
-        save(crawl._frontier, crawl._core.journal.log)
+        save(crawl._frontier, crawl._journal.log)
     for mass in (True, False, True):
         with crawl_of(tmp_path, spam_mass=mass) as crawl:
             assert crawl._pages.checkpoint is not None
             crawl.rerank(wait=True)
             order = dict(rows(crawl.view))
             assert (order[FARM] < 0.5 * order[f"{GOOD}1"]) == mass
-            save(crawl._frontier, crawl._core.journal.log)
+            save(crawl._frontier, crawl._journal.log)
 
 
 @pytest.mark.parametrize("how", ["missing", *UNSOUND])

@@ -91,7 +91,7 @@ def test_scoreupdate_changes_what_comes_next(tmp_path, folder, monkeypatch):
     with opened(folder, VirtualClock(), policy="ranking:linkrank") as crawl:
         assert order(crawl)[:2] == [f"{A}0", B]
         run("nutch", "scoreupdate", "--db", db, "--crawl", folder)
-        monkeypatch.setattr(crawl._upkeep, "_inbox_at", 0.0)
+        monkeypatch.setattr(crawl._upkeep, "inbox_at", 0.0)
         assert crawl.next(0) == []
         while crawl.ranking:
             crawl.next(0)
@@ -105,7 +105,7 @@ def test_a_ranking_that_was_spoilt_leaves_the_order(folder, monkeypatch, caplog)
         store(folder, {C: -2.0, B: 1.0})
         with caplog.at_level(logging.WARNING):
             for _ in range(3):
-                monkeypatch.setattr(crawl._upkeep, "_inbox_at", 0.0)
+                monkeypatch.setattr(crawl._upkeep, "inbox_at", 0.0)
                 crawl.next(0)
         assert order(crawl)[:2] == [C, B]
         told = [one.getMessage() for one in caplog.records]

@@ -184,7 +184,7 @@ def test_a_crash_between_the_end_of_a_session_and_its_loss(world, monkeypatch):
     crawl = world.open(retry_seconds=10)
     crawl.seed([A])
     crawl.desk.next(hello(crawl), 1)
-    monkeypatch.setattr(type(crawl._core.answers), "lost", lambda *_: 1 / 0)
+    monkeypatch.setattr(type(crawl._answers), "lost", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         hello(crawl)
     monkeypatch.undo()

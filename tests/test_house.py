@@ -313,7 +313,6 @@ def test_the_repository_has_no_large_files():
 FACADE = {f"inlink.graph.{name}" for name in ("build", "derive", "frames", "graph", "interop", "views")}
 """The files of `Graph`, whose methods call functions that make graphs."""
 OPEN = [
-    {f"inlink.crawl.{name}" for name in ("activity", "byqueue", "core", "desk", "steering")},
     {"inlink.frontier.hostfactors", "inlink.frontier.policy"},
 ]
 """Circles that are still to be opened."""

@@ -176,7 +176,7 @@ def compare_with_twin(hosts, domains, polite, newest, sharing, steps):
             now += given_[0]
         elif what == "land" and flying:
             slot = flying.pop(given_[0] % len(flying))
-            queue.landed(slot, now)
+            queue.end_fetch(slot, now)
             twin.hosts[slot].flying -= 1
         elif what == "wait":
             slot = given_[0] % count
@@ -304,7 +304,7 @@ def crawl_for(queue, seconds, step, land=True):
         for slot in queue.take(1000, now)[1].tolist():
             asked.setdefault(slot, []).append(now)
             if land:
-                queue.landed(slot, now)
+                queue.end_fetch(slot, now)
         now += step
     return asked
 
@@ -405,11 +405,11 @@ def test_in_flight_and_budgets():
     assert queue.take(27, 0.0)[1].tolist() == [0, 0, 1, 1, 2, 2]
     assert queue.due_in(0.0) is None  # time alone changes nothing: an answer must come
     for slot in (0, 0, 1, 1, 2, 2):
-        queue.landed(slot, 0.0)
+        queue.end_fetch(slot, 0.0)
     # a host may give one more, and the domain of hosts 0 and 1 only one together
     assert queue.take(27, 0.0)[1].tolist() == [0, 2]
     for slot in (0, 2):
-        queue.landed(slot, 0.0)
+        queue.end_fetch(slot, 0.0)
     assert queue.take(27, 1e9)[1].tolist() == []
     assert queue.due_in(1e9) is None
     assert len(queue) == 27 - 8

@@ -89,7 +89,7 @@ def test_bytes_that_come_between_are_noticed_before_the_answer_is_acknowledged(
     folder = tmp_path / "c"
     crawl = writer(folder)
     crawl.seed([A])
-    log, write = crawl._core.journal.log, os.write
+    log, write = crawl._journal.log, os.write
 
     def both(file: int, data: bytes) -> int:
         mine = {EVENTS: log._events, URLS: log._urls}[name] == file
@@ -140,12 +140,12 @@ def test_a_writer_that_was_overtaken_is_told_at_the_next_sync(tmp_path: Path):
     """The log has the size that the first one knows, as after a pause in which another one cut and wrote."""
     first = writer(tmp_path / "c")
     first.seed([A])
-    log = first._core.journal.log
+    log = first._journal.log
     log.sync()
     newest = ends_in(tmp_path / "c")[0]
     second = writer(tmp_path / "c")
     second.seed([B])
-    second._core.journal.log.sync()
+    second._journal.log.sync()
     assert ends_in(tmp_path / "c")[0].writer != newest.writer
     with pytest.raises(StoreError, match="another process writes the crawl"):
         log.sync()
@@ -241,7 +241,7 @@ def test_a_full_disk_takes_away_only_what_is_this_process_s(tmp_path: Path, monk
     folder = tmp_path / "c"
     crawl = writer(folder)
     crawl.seed([A])
-    log, write = crawl._core.journal.log, os.write
+    log, write = crawl._journal.log, os.write
 
     def full(file: int, data: bytes) -> int:
         if file == log._events:

@@ -60,7 +60,7 @@ def everything(crawl: Crawl) -> dict[str, Any]:
         "linkers": [pages.maker(page) for page in range(known)],
         "visits": [visit._replace(place=0) for visit in visits if visit],
         "traps": front.traps[:known].tolist(),
-        "order": front.queue.order(1000, crawl._core.tick()),
+        "order": front.queue.order(1000, crawl._journal.tick()),
         "waiting": len(front.queue),
         "events": [
             (one.kind, one.time, one.page, one.first, one.new, one.pages.tolist()) for one in front.events(0)
@@ -136,7 +136,7 @@ def test_a_crawl_with_columns_in_files_equals_one_in_memory(policy, before, afte
             for history in (before, after):
                 with opened(folder, clock, policy=policy) as crawl:
                     if not in_files:
-                        crawl._upkeep._spill._look_at = 1 << 60
+                        crawl._upkeep._spill.look_at = 1 << 60
                     crawl.seed(SEEDS)
                     for done in history:
                         assert (spilled(crawl) > 0) == in_files
@@ -225,7 +225,7 @@ def test_a_checkpoint_is_mapped_and_its_files_never_change(tmp_path):
     folder, clock = tmp_path / "crawl", Clock()
     with opened(folder, clock, policy="opic") as crawl:
         crawl.seed(SEEDS)
-        save(crawl._frontier, crawl._core.journal.log)
+        save(crawl._frontier, crawl._journal.log)
         before = everything(crawl)
     files = sorted(Folder(folder / CHECKPOINT, CHECKPOINT, VERSION).data.iterdir())
     bytes_before = [path.read_bytes() for path in files]
@@ -238,7 +238,7 @@ def test_a_checkpoint_is_mapped_and_its_files_never_change(tmp_path):
             crawl.crawled(lease, [f"{lease.url}/{number}" for number in range(5)])
         assert [path.read_bytes() for path in files] == bytes_before
         # A newer checkpoint replaces the files, and those that are mapped stay.
-        save(crawl._frontier, crawl._core.journal.log)
+        save(crawl._frontier, crawl._journal.log)
         after = everything(crawl)
     front = look(folder, clock)
     assert front.pages.checkpoint is not None
@@ -251,7 +251,7 @@ def test_a_checkpoint_is_mapped_and_its_files_never_change(tmp_path):
 def test_a_checkpoint_that_cannot_be_mapped_is_read(tmp_path, monkeypatch):
     with opened(tmp_path / "crawl", Clock()) as crawl:
         crawl.seed(SEEDS)
-        save(crawl._frontier, crawl._core.journal.log)
+        save(crawl._frontier, crawl._journal.log)
         before = everything(crawl)
 
     def refused(*_):

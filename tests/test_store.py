@@ -20,8 +20,8 @@ from crawlstrategies import (
     perform,
     whole,
 )
-from inlink.crawl import intake
 from inlink.crawl.crawl import Crawl
+from inlink.crawl.journal import encoded_list
 from inlink.errors import FolderError, UnknownNodeError
 from inlink.frontier.revisit import FixedInterval
 from inlink.store import format as kinds
@@ -41,7 +41,7 @@ PAGE_IDS = st.one_of(st.integers(0, 300), st.integers(0, NO_PAGE - 1))
 
 
 def coded(pages: list[int], scores: list[float]) -> tuple[int, bytes]:
-    return intake.coded(np.array(pages, np.uint32), np.array(scores, np.float32))
+    return encoded_list(np.array(pages, np.uint32), np.array(scores, np.float32))
 
 
 @given(

@@ -321,12 +321,12 @@ def test_what_the_writer_syncs_meanwhile_is_no_damage(tmp_path: Path):
     """A reader has read the log before the writer synced more, and then reads the end."""
     with opened(tmp_path / "c", Clock()) as crawl:
         crawl.seed(["http://a.com/"])
-        crawl._core.journal.log.sync()
+        crawl._journal.log.sync()
         reader = Reader(tmp_path / "c")
         urls, events = reader.pages.table.all().copy(), reader.pages.frames.all().copy()
         for number in range(3):
             crawl.seed([f"http://b.com/{number}"])
-            crawl._core.journal.log.sync()
+            crawl._journal.log.sync()
         reached = last_whole(urls, events, reader.pages.salt)
         refuse_damage(tmp_path / "c", events, reached)
         reader.refresh()
@@ -366,9 +366,7 @@ def test_no_text_can_hold_an_event(tmp_path: Path):
     salts = [salt_of(0), salt_of(1), layout.OLD_SALT, 0]
 
     def frame(number: int) -> bytes:
-        return b"".join(
-            forged(salt, crawl._core.journal.log.events_end + HEAD_SIZE, number) for salt in salts
-        )
+        return b"".join(forged(salt, crawl._journal.log.events_end + HEAD_SIZE, number) for salt in salts)
 
     with opened(folder, Clock(), politeness={"delay": 0, "in_flight": 99}) as crawl:
         crawl.seed(["http://a.com/", "http://b.com/", "http://c.com/"])

@@ -25,7 +25,7 @@ def folder(tmp_path: Path, monkeypatch) -> Path:
                 "http://a.com/" if not number else f"http://a.com/{number}", [f"http://a.com/{number + 1}"]
             )
         crawl.rerank(wait=True)
-        save(crawl._frontier, crawl._core.journal.log)
+        save(crawl._frontier, crawl._journal.log)
     run("rank", tmp_path / "crawl")
     return tmp_path / "crawl"
 
@@ -72,7 +72,7 @@ def test_a_folder_that_is_replaced_meanwhile_is_read_again(folder, monkeypatch):
         if self.path.name == "checkpoint" and not replaced:
             replaced.append(self.path)
             with Crawl(folder, clock=Clock()) as crawl:
-                save(crawl._frontier, crawl._core.journal.log)
+                save(crawl._frontier, crawl._journal.log)
         whole(self, names)
 
     monkeypatch.setattr(urls.Folder, "verify", late)

@@ -6,9 +6,7 @@ from typing import Any
 
 import msgspec
 
-from inlink.crawl.answer_checks import checked_answers
-from inlink.crawl.intake import apart, hrefs_and_scores, listed
-from inlink.crawl.seeding import checked_entries
+from inlink.crawl.links import checked_answers, checked_entries, listed, split_links
 from inlink.errors import ParameterError
 from inlink.protocol import Answer, AnyLink, Crawled, Link
 
@@ -126,7 +124,7 @@ def _encoded_answer(answer: Answer) -> bytes:
 
 def _plain(links: Sequence[AnyLink]) -> list[AnyLink]:
     """Check links, and convert them to values that JSON can hold. Links that are not valid Unicode are left out."""
-    hrefs_and_scores(apart(links)[0])
+    split_links(links)
     if all(type(link) is str for link in links):
         return links if _is_unicode("".join(links)) else [link for link in links if _is_unicode(str(link))]  # type: ignore[arg-type, return-value]
     found: list[AnyLink] = []

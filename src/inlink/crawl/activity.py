@@ -4,7 +4,7 @@ import math
 
 import msgspec
 
-from inlink.crawl.core import Core
+from inlink.crawl.journal import Journal
 
 __all__ = ["Activity", "Working", "activity"]
 
@@ -58,9 +58,9 @@ class Activity(msgspec.Struct, frozen=True):
 MOST_SESSIONS = 100
 
 
-def activity(core: Core) -> Activity:
-    """Return the present counts; call it inside the gate."""
-    now, frontier, journal = core.tick(), core.frontier, core.journal
+def activity(journal: Journal, ranking: bool) -> Activity:
+    """The present counts. ``ranking`` is whether a ranking is being computed or adopted."""
+    now, frontier = journal.tick(), journal.frontier
     sessions = sorted(frontier.sessions, key=lambda session: (-session.heard, session.number))
     rows = [
         Working(
@@ -72,5 +72,4 @@ def activity(core: Core) -> Activity:
         )
         for session in sessions[:MOST_SESSIONS]
     ]
-    ranking = core.upkeep.ranking
     return Activity(journal.visits, journal.errors, frontier.paused, ranking, rows, len(sessions))

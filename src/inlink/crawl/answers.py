@@ -7,12 +7,11 @@ import numpy as np
 from inlink.base.arrays import UInt32Array
 from inlink.crawl.admission import Admission
 from inlink.crawl.arguments import argument, check_flags, check_text, checked_failure, checked_status
-from inlink.crawl.intake import apart
 from inlink.crawl.journal import Answered, Journal, number_of
+from inlink.crawl.links import check_link
 from inlink.frontier import backoff
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.leases import Lease, Out
-from inlink.frontier.settings import Settings
 from inlink.protocol import Link
 from inlink.store import format as kinds
 from inlink.store.format import (
@@ -22,7 +21,6 @@ from inlink.store.format import (
     LEASED,
     STATES,
     FailedRecord,
-    LeaseRecord,
     LostRecord,
     ReleasedRecord,
     dtype_of,
@@ -31,7 +29,7 @@ from inlink.store.format import (
 from inlink.store.pages import NO_PAGE
 from inlink.urls.canonical import canonical
 
-__all__ = ["Answers", "lease_of", "lease_pages"]
+__all__ = ["Answers"]
 
 
 LONGEST_ERROR = 500
@@ -51,11 +49,6 @@ class Answers:
         self.journal, self.admission = journal, admission
         self.frontier: Frontier = journal.frontier
         self.pages = journal.pages
-
-    @property
-    def settings(self) -> Settings:
-        """The settings in force."""
-        return self.frontier.settings
 
     def failed(
         self,
@@ -77,15 +70,17 @@ class Answers:
         outcome = backoff.OUTCOMES[backoff.classify(status, error)]
         wait = backoff.retry_after(retry_after, journal.now)
         failures = int(self.pages.errors[number]) + 1
-        again = (outcome.retried if retry is None else retry) and failures <= self.settings.max_retries
+        again = (
+            outcome.retried if retry is None else retry
+        ) and failures <= self.frontier.settings.max_retries
         due = journal.now + max(
-            wait or 0.0, backoff.delay(failures, self.settings.retry_seconds, backoff.LONGEST_WAIT)
+            wait or 0.0, backoff.delay(failures, self.frontier.settings.retry_seconds, backoff.LONGEST_WAIT)
         )
         flags = kinds.RETRIED if again else kinds.IS_GONE if outcome.name == "gone" else 0
         self._write(number, out, flags, status, due, error)
         if again:
             front.plan(number, due)
-        journal.landed(out, outcome, wait)
+        journal.note_outcome(out, outcome, wait)
         return True
 
     def excluded(self, page: Answered, reason: str) -> bool:
@@ -95,7 +90,7 @@ class Answers:
         if number == NO_PAGE:
             return False
         self._write(number, out, kinds.EXCLUDED_ONE, 0, self.journal.now, reason)
-        self.journal.landed(out, None)
+        self.journal.note_outcome(out, None)
         return True
 
     def _write(self, page: int, out: Out | None, flags: int, status: int, due: float, text: str) -> None:
@@ -109,8 +104,8 @@ class Answers:
         if number == NO_PAGE or out is None or not out.current:
             return False
         self._write_release(number, out)
-        self.journal.landed(out, None)
-        self.frontier.back(number, self.journal.now)
+        self.journal.note_outcome(out, None)
+        self.frontier.wait_again(number, self.journal.now)
         return True
 
     def _write_release(self, page: int, out: Out) -> None:
@@ -127,19 +122,19 @@ class Answers:
             self.journal.append(kinds.RELEASE, listed=len(released), payload=released.tobytes())
         for out in outs:
             leases.close(out.number)
-            self.journal.landed(out, None)
-            self.frontier.back(out.page, self.journal.now)
+            self.journal.note_outcome(out, None)
+            self.frontier.wait_again(out.page, self.journal.now)
         return len(outs)
 
     def lost(self, outs: list[Out]) -> None:
         """End leases without an answer. Their pages wait and are leased alone; after ``max_losses`` they fail."""
         journal, front, now = self.journal, self.frontier, self.journal.now
-        most = self.settings.max_losses
+        most = self.frontier.settings.max_losses
         rows: dict[int, tuple[int, float, int, int]] = {}
         for out in outs:
             if self.pages.states[out.page] == LEASED and out.page not in rows:
                 losses = int(self.pages.losses[out.page]) + 1
-                due = now + backoff.delay(losses, self.settings.retry_seconds, backoff.LONGEST_WAIT)
+                due = now + backoff.delay(losses, self.frontier.settings.retry_seconds, backoff.LONGEST_WAIT)
                 rows[out.page] = (out.number, due, out.page, losses >= most)
         if rows:
             payload = np.array(list(rows.values()), dtype_of(LostRecord)).tobytes()
@@ -147,7 +142,7 @@ class Answers:
         for out in outs:
             front.leases.late(out.number)
             front.lost.ended(out.session, out.page)
-            front.queue.landed(out.slot, now)
+            front.queue.end_fetch(out.slot, now)
             if out.page not in rows or rows[out.page][0] != out.number:
                 continue
             _, due, page, over = rows[out.page]
@@ -161,39 +156,39 @@ class Answers:
         """See :meth:`inlink.Crawl.reload`; the states are checked."""
         journal, front, now = self.journal, self.frontier, self.journal.now
         wanted = [STATES.index(state) for state in states]
-        found = np.flatnonzero(np.isin(self.pages.states[: self.pages.num_pages], wanted)).astype(np.uint32)
-        found = self.admission.allowed(found)
-        self.wait_again(found)
+        stopped = np.flatnonzero(np.isin(self.pages.states[: self.pages.num_pages], wanted)).astype(np.uint32)
+        stopped = self.admission.allowed(stopped)
+        self.wait_again(stopped)
         if not front.hosts.failures:
-            return len(found)
-        for page in found.tolist():
+            return len(stopped)
+        for page in stopped.tolist():
             slot = front.queue.slot(page)
             # Forget the failures of these pages' hosts, and the waits that they led to.
             if slot in front.hosts.failures:
                 front.hosts.let_go(slot, now)
                 journal.append(kinds.HOST, page, payload=front.hosts.frame(slot, now))
                 front.queue.settle(slot, now)
-        return len(found)
+        return len(stopped)
 
     def readmit(self) -> int:
         """Let pages wait again whose excluding rule no longer applies; return their number."""
-        found = self.admission.returning()
-        self.wait_again(found)
-        return len(found)
+        returning = self.admission.returning()
+        self.wait_again(returning)
+        return len(returning)
 
-    def wait_again(self, found: UInt32Array) -> None:
+    def wait_again(self, pages: UInt32Array) -> None:
         """Let pages that failed, are gone or were excluded wait again."""
         front, now = self.frontier, self.journal.now
-        if not len(found):
+        if not len(pages):
             return
-        self.journal.append(kinds.RELOAD, listed=len(found), payload=found.tobytes())
-        for page in found[self.pages.answers[found] > 0].tolist():
+        self.journal.append(kinds.RELOAD, listed=len(pages), payload=pages.tobytes())
+        for page in pages[self.pages.answers[pages] > 0].tolist():
             # A page that was crawled before is not new: it waits for a revisit.
             if self.pages.visit_place(page) is not None:
                 front.plan(page, now)
             else:
                 front.queue.give_back(front.queue.slot(page), now)
-        front.prioritise(found, now)
+        front.prioritise(pages, now)
 
     def redirected(
         self, page: Answered, to: str, data: bytes | None, again: bool, status: int
@@ -201,7 +196,7 @@ class Answers:
         """See :meth:`inlink.Crawl.redirected`; return whether the answer counted, and the lease of the target."""
         journal, front = self.journal, self.frontier
         # A target that carries too much is refused.
-        apart([Link(to, data=b"" if data is None else data)])
+        check_link(Link(to, data=b"" if data is None else data))
         check_flags(again=again)
         status = checked_status(status)
         number, out = journal.answered(page)
@@ -209,11 +204,11 @@ class Answers:
             return False, None
         if canonical(to, self.pages.url(number), journal.url_rules) is None:
             self._write(number, out, 0, status, journal.now, f"redirects to an invalid URL: {to[:200]}")
-            journal.landed(out, backoff.OUTCOMES["ok"])
+            journal.note_outcome(out, backoff.OUTCOMES["ok"])
             return True, None
         lease, session = (0, 0) if out is None else (out.number, out.session)
         target = journal.redirect(number, to, status=status, data=data, lease=lease)
-        journal.landed(out, backoff.OUTCOMES["ok"])
+        journal.note_outcome(out, backoff.OUTCOMES["ok"])
         state = int(self.pages.states[target])
         if target == number and state != CRAWLED:
             # The page redirects to itself, perhaps to set a cookie.
@@ -226,7 +221,7 @@ class Answers:
             # The page waits like any other page of its host.
             if target == number and out is not None:
                 self._write_release(number, out)
-                front.back(number, journal.now)
+                front.wait_again(number, journal.now)
             else:
                 front.prioritise(np.array([target], np.uint32), journal.now)
             return True, None
@@ -240,13 +235,13 @@ class Answers:
             # A lost page that redirects to itself stays alone.
             front.lost.out_alone(session, target)
         pages, slots = np.array([target], np.uint32), np.array([slot], np.uint32)
-        return True, lease_pages(journal, pages, slots, session=session, ended=lease)[0]
+        return True, journal.lease(pages, slots, session=session, ended=lease)[0]
 
     def host_delay(self, page: Answered, seconds: float) -> bool:
         """See :meth:`inlink.Crawl.host_delay`."""
         seconds = argument("seconds", seconds)
         if isinstance(page, str):
-            number = self.journal.known(page)
+            number = self.journal.page_of(page)
         else:
             out = self.frontier.leases.get(number_of(page))
             if out is None:
@@ -260,74 +255,3 @@ class Answers:
         queue.settle(slot, now)
         self.journal.append(kinds.HOST, number, payload=hosts.frame(slot, now))
         return True
-
-
-def lease_pages(
-    journal: Journal,
-    pages: UInt32Array,
-    slots: UInt32Array,
-    *,
-    session: int = 0,
-    request: int = 0,
-    ended: int = 0,
-    seconds: float | None = None,
-) -> list[Lease]:
-    """Lease pages that were taken out of the queue, and write the event.
-
-    Parameters
-    ----------
-    journal : Journal
-    pages, slots : uint32[n]
-    session, request : int
-        The session that gets the leases, and the id of its request; 0 if there is none.
-    ended : int
-        Number of a lease that ends, and that the first new lease replaces; 0 if there is none.
-    seconds : float or None
-        Seconds after which the leases are lost; None is ``lease_seconds``.
-    """
-    front, known, now = journal.frontier, journal.pages, journal.now
-    expires = now + (front.settings.lease_seconds if seconds is None else seconds)
-    first = front.leases.next_number
-    payload = struct_of(LeaseRecord).pack(first, expires, session, request) + pages.tobytes()
-    place = journal.append(kinds.LEASE, listed=len(pages), payload=payload, lease=ended)
-    front.count_turns(slots, now)
-    depths, crawls, errors = (
-        column[pages].tolist() for column in (known.depths, known.answers, known.errors)
-    )
-    leases = []
-    for k, (page, slot, url) in enumerate(
-        zip(pages.tolist(), slots.tolist(), known.urls(pages), strict=True)
-    ):
-        front.leases.add(Out(first + k, page, slot, expires, place, session, now))
-        visit = known.visit(page) if crawls[k] else None
-        leases.append(
-            Lease(
-                url,
-                first + k,
-                page,
-                expires,
-                depths[k],
-                known.given.get(page),
-                visit.crawls if visit else 0,
-                known.carried(page),
-                errors[k],
-            )
-        )
-    return leases
-
-
-def lease_of(journal: Journal, out: Out) -> Lease:
-    """Return the lease of an entry of the lease book, as it was handed out."""
-    known = journal.pages
-    visit = known.visit(out.page)
-    return Lease(
-        known.url(out.page),
-        out.number,
-        out.page,
-        out.expires,
-        int(known.depths[out.page]),
-        known.given.get(out.page),
-        visit.crawls if visit else 0,
-        known.carried(out.page),
-        int(known.errors[out.page]),
-    )

@@ -53,11 +53,14 @@ class Checkpointer:
         return self._process is not None
 
     def step(self) -> None:
-        """Begin a checkpoint if it is due, or take note of one that was written. This takes microseconds."""
+        """Begin a checkpoint if it is due, or take note of one that was written. This takes microseconds.
+
+        A crawl of few pages needs none: the caller compares their number with ``LEAST_PAGES``.
+        """
         if self._process is not None:
             if self._process.poll() is not None:
                 self._take_note(self._process)
-        elif self._pages.num_pages >= LEAST_PAGES:
+        else:
             before = sum(self._begun)
             later = self._log.urls_end + self._log.events_end - before
             if later >= min(before // _WHILE_RUNNING, MOST_BYTES):

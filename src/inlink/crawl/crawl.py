@@ -7,7 +7,6 @@ time from its clock. Each change is first an event of the log. Columns, policy a
 import logging
 import os
 import time
-import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
@@ -18,26 +17,45 @@ from typing import Any, Literal, Self
 from inlink.base.clock import VirtualClock
 from inlink.base.declare import parameters_of
 from inlink.base.disk import described_errors
+from inlink.crawl import operator
+from inlink.crawl.activity import Activity, activity
 from inlink.crawl.admission import Admission
 from inlink.crawl.answers import Answers
-from inlink.crawl.arguments import argument, check_flags, moment
-from inlink.crawl.core import Core
+from inlink.crawl.arguments import (
+    argument,
+    check_flags,
+    check_text,
+    checked_ahead,
+    checked_states,
+    host_name,
+    moment,
+)
 from inlink.crawl.desk import Desk
 from inlink.crawl.folder import create, local, unmake
 from inlink.crawl.gate import Gate
-from inlink.crawl.intake import listed
-from inlink.crawl.journal import Journal
+from inlink.crawl.intake import PageIntake
+from inlink.crawl.journal import Answered, Journal
+from inlink.crawl.leasing import Leasing
+from inlink.crawl.links import checked_entries, checked_visit, listed, split_links
 from inlink.crawl.lists import GivenLists
-from inlink.crawl.reporting import Reporting
-from inlink.crawl.seeding import checked_entries
-from inlink.crawl.settings import NOT_GIVEN, Chosen, NotGiven, choose, event_of, names_lists, save
+from inlink.crawl.queues import QueueDesk
+from inlink.crawl.settings import (
+    NOT_GIVEN,
+    Chosen,
+    NotGiven,
+    choose,
+    differences,
+    event_of,
+    names_lists,
+    save,
+)
 from inlink.crawl.snapshot import LiveCrawl
-from inlink.crawl.steering import Steering
 from inlink.crawl.upkeep import Upkeep
 from inlink.crawl.view import CrawlView
 from inlink.errors import ParameterError
 from inlink.frontier.explain import Why
 from inlink.frontier.frontier import Frontier
+from inlink.frontier.hosts import HostState
 from inlink.frontier.leases import Lease
 from inlink.frontier.policies import Policy
 from inlink.frontier.restoring import restore
@@ -45,7 +63,7 @@ from inlink.frontier.revisit import Schedule
 from inlink.frontier.rules import Rules
 from inlink.frontier.settings import Politeness, Settings
 from inlink.frontier.visits import plan_visits
-from inlink.protocol import AnyLink, Standing
+from inlink.protocol import AnyLink, Crawled, Link, Standing
 from inlink.store import format as kinds
 from inlink.store import log as logs
 from inlink.store.log import Log
@@ -60,7 +78,7 @@ _log = logging.getLogger("inlink.crawl")
 SETTINGS = parameters_of(Settings)
 
 
-class Crawl(Reporting, Steering):
+class Crawl:
     """A crawl in a folder: decides which URL to fetch next, and records the result of each fetch.
 
     Use it from one thread at a time, in the process that opened it. A call during another call is refused with
@@ -130,6 +148,8 @@ class Crawl(Reporting, Steering):
     ----------
     desk : Desk
         Sessions, tasks and answers of spiders: see :class:`inlink.crawl.desk.Desk`.
+    queues : QueueDesk
+        The crawl as one queue for each host: see :class:`inlink.crawl.queues.QueueDesk`.
     folder : Path
     recovered : str
         One line: the folder's content, the settings that were kept from it, and those that were changed.
@@ -209,11 +229,12 @@ class Crawl(Reporting, Steering):
             _log.info("%s", self.recovered)
             lists.keep(self._pages, log, started, settings)
             self._frontier = Frontier(self._pages, settings, chosen.policy)
-            journal = Journal(log, self._frontier, gate, settings.url_rules, settings.rules)
-            self._upkeep = Upkeep(journal, clock)
-            answers = Answers(journal, Admission(journal))
-            self._core = core = Core(journal, answers, self._upkeep, clock, self.refused)
-            restore(self._frontier, core.tick())
+            self._journal = journal = Journal(log, self._frontier, gate, clock)
+            self._upkeep = Upkeep(journal)
+            self._answers = answers = Answers(journal, Admission(journal))
+            self._intake = PageIntake(journal, self._upkeep, self.refused)
+            self._leasing = leasing = Leasing(answers, self._intake, self._upkeep)
+            restore(self._frontier, journal.tick())
             # Times in the log never go back, even if the clock does while the crawl is closed.
             journal.now = max(journal.now, self._frontier.last_event)
             self._upkeep.opened(journal.now)
@@ -225,13 +246,12 @@ class Crawl(Reporting, Steering):
             stack.callback(self._upkeep.finish)
             gate.in_child(self._upkeep.abandon)
             journal.admit_last(answers.admission.unchecked)
-            self.desk = Desk(core)
-            # Without a cycle, a crawl that nobody closed leaves memory as soon as nobody uses it.
-            core.desk = weakref.proxy(self.desk)
+            self.desk = Desk(leasing)
+            self.queues = QueueDesk(leasing)
             if settings.revisit is not None:
                 plan_visits(self._frontier, settings.revisit)
             journal.merge_last()
-            self.view = CrawlView(LiveCrawl(self._frontier, core.tick, settings.url_rules, gate))
+            self.view = CrawlView(LiveCrawl(self._frontier, journal.tick, settings.url_rules, gate))
             stack.callback(self.view.stop)
             gate.changing = False
             made.clear()
@@ -278,7 +298,8 @@ class Crawl(Reporting, Steering):
         """
         urls = listed(urls)
         with self._gate:
-            return self._core.seed(urls)
+            self._journal.tick()
+            return self._intake.seed(urls)
 
     def sitemap(self, entries: Iterable[tuple[str, float | None, float | None]]) -> int:
         """Take in a sitemap: add its URLs, and let changed pages wait again; return the number of new URLs.
@@ -299,7 +320,8 @@ class Crawl(Reporting, Steering):
         """
         rows = checked_entries(listed(entries, "entries"))
         with self._gate:
-            return self._core.sitemap(rows)
+            self._journal.tick()
+            return self._intake.sitemap(rows)
 
     # -- what goes out ------------------------------------------------------------------------------------------------
 
@@ -311,7 +333,7 @@ class Crawl(Reporting, Steering):
         """
         count = argument("count", count)
         with self._gate:
-            return self._core.hand_out(count)
+            return self._leasing.hand_out(count)
 
     def due_in(self) -> float | None:
         """Seconds until :meth:`next` may return a lease; None at the end: no page waits and no page is leased.
@@ -319,7 +341,7 @@ class Crawl(Reporting, Steering):
         While the crawl is paused, only the leases that are out count.
         """
         with self._gate:
-            return self._core.due_in()
+            return self._leasing.due_in()
 
     def page(self, url: str) -> Page | None:
         """The page of a URL; None if this crawl does not know the URL."""
@@ -341,7 +363,12 @@ class Crawl(Reporting, Steering):
         """
         check_flags(wait=wait)
         with self._gate:
-            self._core.rerank(wait)
+            now = self._journal.tick()
+            if wait:
+                self._gate.changing = True
+                self._upkeep.rerank_at_once(now)
+            else:
+                self._upkeep.rerank(now)
 
     def wait(self) -> float | None:
         """Advance a :class:`~inlink.base.clock.VirtualClock` until something may be due, and return the seconds.
@@ -359,12 +386,342 @@ class Crawl(Reporting, Steering):
                 "Crawl.wait needs Crawl(clock=VirtualClock()): no other clock can be advanced"
             )
         with self._gate:
-            return self._core.wait(clock)
+            return self._leasing.wait(clock)
 
     @property
     def ranking(self) -> bool:
         """True while a ranking is being computed, or is adopted but not yet applied to all waiting pages."""
         return self._upkeep.ranking
+
+    # -- what comes back ---------------------------------------------------------------------------------------------
+    # All of these raise UnknownNodeError if a page is named by a URL that the crawl does not know, ParameterError if an
+    # argument has another type or is out of its range, and StoreError if the log cannot be written.
+
+    def crawled(
+        self,
+        page: Answered,
+        links: Iterable[AnyLink] = (),
+        *,
+        score: float = 0.0,
+        content_hash: bytes = b"",
+        fingerprint: int = 0,
+        status: int = 200,
+        redirected_to: str | None = None,
+        canonical_link: str | Link | None = None,
+        noindex: bool = False,
+        nofollow: bool = False,
+        links_are_canonical: bool = False,
+    ) -> bool:
+        """Report a fetched page: take in its links, and end its lease.
+
+        Parameters
+        ----------
+        page : Lease, int or str
+            The lease, its number, or the URL that the answer is for. Only the number of a lease is used.
+        links : iterable of str, (str, float) or Link
+            The page's links, relative or absolute, with scores or without. They replace those of an earlier visit.
+        score : float
+            How good the page's content is.
+        content_hash : bytes
+            A hash of at most 255 bytes. A hash that differs from the last visit's counts as a change.
+        fingerprint : int
+            The fingerprint of the page's text: see :mod:`inlink.scoring.fingerprint`. 0 is none.
+        status : int
+            HTTP status.
+        redirected_to : str or None
+            The last URL of a chain of redirects. The page is merged into it, and the visit belongs to that page.
+        canonical_link : str, Link or None
+            The canonical URL that the page names. It becomes known like a link, and is fetched. Then the page may be
+            merged into it: see :doc:`/crawling`. The data of a Link are for its task.
+        noindex, nofollow : bool
+            The page's robots directives. They are only stored.
+        links_are_canonical : bool
+            Whether the links are strings in canonical form already.
+
+        Returns
+        -------
+        bool
+            Whether the answer counted. It does not if the lease was answered before, or if the page was crawled since
+            the lease was given.
+
+        Raises
+        ------
+        inlink.errors.UnknownNodeError
+            If this crawl does not know the URL.
+        inlink.errors.ParameterError
+            If an argument has another type or is out of its range. Then nothing changes.
+        inlink.errors.StoreError
+            If the log cannot be written.
+        """
+        split = split_links(links)
+        visit = checked_visit(
+            Crawled(
+                0,
+                score=score,
+                content_hash=content_hash,
+                fingerprint=fingerprint,
+                status=status,
+                redirected_to=redirected_to,
+                canonical_link=canonical_link,
+                noindex=noindex,
+                nofollow=nofollow,
+            )
+        )
+        check_flags(links_are_canonical=links_are_canonical)
+        with self._gate:
+            self._journal.tick()
+            return self._intake.visit(page, visit, split, links_are_canonical=links_are_canonical)
+
+    def failed(
+        self,
+        page: Answered,
+        error: str = "",
+        *,
+        status: int | None = None,
+        retry: bool | None = None,
+        retry_after: str | float | None = None,
+    ) -> bool:
+        """Report that a page could not be fetched; return whether the answer counted.
+
+        Parameters
+        ----------
+        page : Lease, int or str
+        error : str
+            What happened; ``crawl.page(url).error`` shows it.
+        status : int or None
+            HTTP status, if there was an answer. 404 and 410 make a page ``gone``; 429 and 503 make its host wait.
+        retry : bool or None
+            Whether to retry, up to ``max_retries`` times; then the page is ``failed``. None: as the status says.
+        retry_after : str, float or None
+            The header ``Retry-After``, or seconds.
+        """
+        with self._gate:
+            self._journal.tick()
+            return self._answers.failed(page, error, status, retry, retry_after)
+
+    def exclude(self, page: Answered, reason: str = "") -> bool:
+        """Report that a page must not be fetched, as by robots.txt; return whether the answer counted."""
+        with self._gate:
+            self._journal.tick()
+            return self._answers.excluded(page, reason)
+
+    def redirected(
+        self, lease: Answered, to: str, *, carried: bytes | None = None, again: bool = False, status: int = 0
+    ) -> Lease | None:
+        """Report a redirect that the spider wants to follow at once.
+
+        Parameters
+        ----------
+        lease : Lease, int or str
+            The lease of the page that redirects, its number, or the page's URL. The lease ends.
+        to : str
+            The target. The page is merged into it.
+        carried : bytes or None
+            Data for the target's task, see :class:`inlink.protocol.Link`.
+        again : bool
+            Whether to follow even if the target was fetched, or is being fetched.
+        status : int
+            HTTP status of the answer that redirects: 301, 302, 307, 308, …, or 200 for a page that sends browsers on,
+            as by ``<meta http-equiv=refresh>``. 0 if it is not known.
+
+        Returns
+        -------
+        Lease or None
+            The target's lease, given regardless of politeness; None if the target need not or must not be fetched.
+        """
+        with self._gate:
+            self._journal.tick()
+            return self._answers.redirected(lease, to, carried, again, status)[1]
+
+    def release(self, page: Answered) -> bool:
+        """Give a lease back unused, so that the page waits again; return whether the page had a lease."""
+        with self._gate:
+            self._journal.tick()
+            return self._answers.release(page)
+
+    def host_delay(self, page: Answered, seconds: float) -> bool:
+        """Set the delay between two fetches from a page's host, as Crawl-delay asks; return whether it changed."""
+        with self._gate:
+            self._journal.tick()
+            return self._answers.host_delay(page, seconds)
+
+    # -- for the operator ----------------------------------------------------------------------------------------------
+
+    def activity(self) -> Activity:
+        """Counts of the crawl since it was opened, and the sessions that work on it now."""
+        with self._gate:
+            return activity(self._journal, self._upkeep.ranking)
+
+    def pause(self) -> None:
+        """Hand out no leases until :meth:`resume`, also after the crawl is opened again. Answers are still taken in."""
+        with self._gate:
+            self._journal.tick()
+            operator.pause(self._journal, True)
+
+    def resume(self) -> None:
+        """End a pause."""
+        with self._gate:
+            self._journal.tick()
+            operator.pause(self._journal, False)
+
+    @property
+    def paused(self) -> bool:
+        """True while the crawl is paused."""
+        return self._frontier.paused
+
+    def release_all(self) -> int:
+        """Give back all leases, whoever holds them; return their number."""
+        with self._gate:
+            self._journal.tick()
+            return self._answers.release_all()
+
+    def reload(self, *states: str) -> int:
+        """Let all pages of some states wait again if the rules allow them; return their number.
+
+        Parameters
+        ----------
+        *states : {"failed", "gone", "excluded"}
+            Without states: ``"failed"``.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If there is another state.
+        """
+        wanted = checked_states(states)
+        with self._gate:
+            self._journal.tick()
+            return self._answers.reload(wanted)
+
+    def set_host(
+        self,
+        host: str,
+        *,
+        block: float | NotGiven = NOT_GIVEN,
+        delay: float | NotGiven | None = NOT_GIVEN,
+        budget: int | NotGiven | None = NOT_GIVEN,
+    ) -> HostState:
+        """Set block, delay or budget of a host, or with ``by="domain"`` of its registered domain; return its state.
+
+        A value that is not given stays as it is. The values also hold after the crawl is opened again.
+
+        Parameters
+        ----------
+        host : str
+            The host's name, or any URL of the host.
+        block : float
+            Seconds from now in which no page of the host is handed out; ``math.inf`` is for ever, 0 ends a block. Tasks
+            that are out are not called back.
+        delay : float or None
+            Seconds between two fetches, regardless of the settings and robots.txt. None: settings and robots.txt apply
+            again. A ``Retry-After`` of the host is kept in any case.
+        budget : int or None
+            Number of pages that may still be fetched from the host; None is no limit. A task that comes back (released,
+            lost, or to be retried) is not counted again.
+
+        Raises
+        ------
+        inlink.errors.UnknownNodeError
+            If this crawl knows no such host.
+        inlink.errors.ParameterError
+            If an argument is outside its range.
+        """
+        host_name(host)
+        if not isinstance(block, NotGiven):
+            block = checked_ahead("block", block)
+        if not isinstance(delay, NotGiven):
+            delay = argument("delay", delay)
+        if not isinstance(budget, NotGiven):
+            budget = argument("budget", budget)
+        with self._gate:
+            self._journal.tick()
+            slot = operator.slot_named(self._journal, host)
+            return operator.set_host(self._journal, slot, block, delay, budget)
+
+    def exclude_host(self, host: str, reason: str = "", *, older_than: float | None = None) -> int:
+        """Exclude all waiting pages of a host, or with ``by="domain"`` of its registered domain; return their number.
+
+        These are the pages that wait in the queue, for a retry, or for their next visit. Tasks that are out go on.
+        Pages that become known later wait as usual. ``reload("excluded")`` lets them wait again. A change of
+        rules does not.
+
+        Parameters
+        ----------
+        host : str
+            The host's name, or any URL of the host.
+        reason : str
+            ``crawl.page(url).error`` shows it, up to 500 bytes.
+        older_than : float or None
+            Exclude only pages whose last crawl was more than this many seconds ago. For a page that was never crawled,
+            its discovery counts. None: all pages.
+
+        Raises
+        ------
+        inlink.errors.UnknownNodeError
+            If this crawl knows no such host.
+        inlink.errors.ParameterError
+            If an argument is outside its range.
+        """
+        host_name(host)
+        check_text("reason", reason)
+        older_than = argument("older_than", older_than)
+        with self._gate:
+            self._journal.tick()
+            slot = operator.slot_named(self._journal, host)
+            return operator.exclude_host(self._journal, slot, reason, older_than)
+
+    def set_due(self, url: str, seconds: float) -> bool:
+        """Set when a page is due, instead of its retry or the revisit schedule; return whether the date was set.
+
+        The date holds once: after the next answer for the page, retries and schedule apply again. A page that failed or
+        is gone waits again. No date is set for a page that is leased or excluded, or was merged into such a page.
+
+        Parameters
+        ----------
+        url : str
+        seconds : float
+            Seconds from now; ``math.inf`` is never.
+
+        Raises
+        ------
+        inlink.errors.UnknownNodeError
+            If the URL is unknown to this crawl.
+        inlink.errors.ParameterError
+            If ``seconds`` is outside its range.
+        """
+        check_text("url", url)
+        seconds = checked_ahead("ahead", seconds)
+        with self._gate:
+            self._journal.tick()
+            return operator.set_due(self._answers, self._journal.page_of(url), seconds)
+
+    def change_settings(self, **changes: Any) -> Settings:
+        """Change settings of the running crawl, as if it were closed and opened with them; return those in force.
+
+        Either all of them are changed, or none is.
+
+        Parameters
+        ----------
+        **changes
+            Settings as :class:`inlink.Crawl` takes them: ``politeness``, ``rules``, ``revisit``, ``lease_seconds``,
+            ``max_retries``, ``retry_seconds``, ``max_losses``, ``rerank_share``, ``rerank_seconds``. A dict for
+            ``politeness`` or ``rules`` changes the fields that it names. Open leases keep their time of expiry.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If a value is outside its range, or a setting can change only when the crawl is opened: ``policy``,
+            ``use_scores``, ``cross_domain_only``, ``damping``, ``trust``, ``spam_mass``, ``distrust``, ``prior``,
+            ``sink_duplicates``, ``url_rules``, ``sync`` and ``politeness.by``.
+        """
+        with self._gate:
+            before, after = self._settings, operator.change_settings(self._answers, self.folder, changes)
+            if after != before:
+                self._settings = after
+                _log.info("%s: changed: %s", self.folder, ", ".join(differences(before, after)))
+            return after
+
+    # -- the end ------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Sync the log, release the folder, and give all memory and address space back.
@@ -384,8 +741,10 @@ class Crawl(Reporting, Steering):
                 with described_errors(self.folder):
                     self._stack.close()
             finally:
-                self._gate.empty(self, "_core", "_frontier", "_pages", "_upkeep")
+                parts = ("_journal", "_answers", "_intake", "_leasing", "_frontier", "_pages", "_upkeep")
+                self._gate.empty(self, *parts)
                 self.desk.close()
+                self.queues.close()
                 self.view.close()
 
     def __enter__(self) -> Self:

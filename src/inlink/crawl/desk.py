@@ -18,17 +18,13 @@ import time
 from collections.abc import Generator, Sequence
 from typing import cast
 
-import msgspec
 import numpy as np
+from msgspec.structs import replace
 
-from inlink.crawl.answer_checks import checked_answers
-from inlink.crawl.answers import lease_of
 from inlink.crawl.arguments import argument, check_flags
-from inlink.crawl.byqueue import ByQueue
-from inlink.crawl.core import Core
-from inlink.crawl.visiting import take_visit
+from inlink.crawl.leasing import BY_SPIDER, BY_SUCCESSOR, Leasing
+from inlink.crawl.links import checked_answers, split_links
 from inlink.errors import ParameterError, SessionError, UnknownNodeError
-from inlink.frontier.leases import Lease
 from inlink.frontier.sessions import SpiderSession
 from inlink.protocol import (
     Answer,
@@ -48,7 +44,6 @@ from inlink.store.format import (
     OutcomeRecord,
     RenewedRecord,
     ReportedRecord,
-    SessionRecord,
     dtype_of,
     struct_of,
 )
@@ -58,32 +53,30 @@ __all__ = ["Desk"]
 LONGEST_RENEWAL = 3600.0
 """Seconds after which a lease is not renewed any more."""
 
-BY_SPIDER, BY_SUCCESSOR, BY_SILENCE = 1, 2, 3
-"""Reasons for the end of a session."""
-
 LONGEST_OWNER = 200
 """Maximum number of bytes of an owner's name."""
 
 
-class Desk(ByQueue):
+class Desk:
     """Sessions of spiders on a crawl: they begin, get tasks, answer, renew, and end.
 
     Parameters
     ----------
-    core : Core
+    leasing : Leasing
     """
 
-    def __init__(self, core: Core) -> None:
-        self._core, self._gate = core, core.gate
-        self._journal, self._answers = core.journal, core.answers
-        self._frontier, self._pages = core.frontier, core.journal.pages
+    def __init__(self, leasing: Leasing) -> None:
+        self._leasing, self._answers, self._intake = leasing, leasing.answers, leasing.intake
+        self._journal, self._frontier = leasing.journal, leasing.frontier
+        self._gate, self._pages = leasing.journal.gate, leasing.journal.pages
         self._sessions = self._frontier.sessions
         self._reopen()
 
     def close(self) -> None:
         """Let the memory of a closed crawl go. The crawl calls this; on an open crawl it does nothing."""
         if self._gate.closed:
-            self._gate.empty(self, "_core", "_journal", "_answers", "_frontier", "_pages")
+            parts = ("_leasing", "_answers", "_intake", "_journal", "_frontier", "_pages")
+            self._gate.empty(self, *parts)
 
     # -- sessions -----------------------------------------------------------------------------------------------------
 
@@ -116,23 +109,23 @@ class Desk(ByQueue):
         silent_after = argument("silent_after", silent_after)
         seconds = math.inf if silent_after is None else silent_after
         with self._gate:
-            now, lost = self._core.tick(), 0
+            now, lost = self._journal.tick(), 0
             previous = self._sessions.of_owner(owner)
             if previous is not None:
                 if rejoin:
                     previous.heard = now
                     return self._described(previous, 0)
-                lost = self._end(previous, BY_SUCCESSOR)
+                lost = self._leasing.end_session(previous, BY_SUCCESSOR)
             self._sessions.check_room()
             session = SpiderSession(self._sessions.next_number, owner, seconds, now)
-            self._write_session(session, 0)
+            self._leasing.write_session(session)
             self._sessions.add(session)
             return self._described(session, lost)
 
     def owner_of(self, session: int) -> str | None:
         """The owner of a session; None if it has ended. Any thread may ask at any time."""
-        found = self._sessions.get(session)
-        return None if found is None else found.owner
+        state = self._sessions.get(session)
+        return None if state is None else state.owner
 
     def renew(self, session: int) -> int:
         """Extend a session's tasks by another ``lease_seconds``; return the number of tasks that were extended.
@@ -145,7 +138,7 @@ class Desk(ByQueue):
             If the session has ended.
         """
         with self._gate:
-            self._heard(session)
+            self._leasing.session(session)
             now = self._journal.now
             expires = now + self._frontier.settings.lease_seconds
             outs = [
@@ -169,9 +162,9 @@ class Desk(ByQueue):
             If the session has ended.
         """
         with self._gate:
-            state = self._heard(session)
+            state = self._leasing.session(session)
             released = self._answers.release_all(session)
-            self._end(state, BY_SPIDER)
+            self._leasing.end_session(state, BY_SPIDER)
             return released
 
     # -- tasks and answers --------------------------------------------------------------------------------------------
@@ -197,12 +190,12 @@ class Desk(ByQueue):
         count, request = argument("count", count), argument("request", request)
         check_flags(lost=lost)
         with self._gate:
-            state = self._heard(session)
+            state = self._leasing.session(session)
             if request and self._is_repeat("next", request, state.asked):
                 tasks = [self._task_of(number, session) for number in state.given]
             else:
-                leases = self._core.hand_out(count, session, request, lost)
-                tasks = [self._task(lease) for lease in leases]
+                leases = self._leasing.hand_out(count, session, request, lost)
+                tasks = [self._leasing.task(lease) for lease in leases]
                 if request and leases:
                     state.asked, state.given = request, [lease.number for lease in leases]
             front, now = self._frontier, self._journal.now
@@ -222,9 +215,9 @@ class Desk(ByQueue):
             If the session has ended.
         """
         with self._gate:
-            self._heard(session)
+            self._leasing.session(session)
             try:
-                out = self._frontier.leases.current(self._journal.known(url))
+                out = self._frontier.leases.current(self._journal.page_of(url))
             except UnknownNodeError:
                 return None
             return None if out is None or out.session != session else out.number
@@ -277,20 +270,20 @@ class Desk(ByQueue):
         request = argument("request", request)
         answers = checked_answers(answers)
         receipts: list[Receipt] = []
-        known: dict[int, tuple[int, bool]] | None = None
+        before: dict[int, tuple[int, bool]] | None = None
         while True:
             with self._gate:
-                state = self._heard(session)
-                if known is None:
+                state = self._leasing.session(session)
+                if before is None:
                     if request and self._is_repeat("report", request, state.reported):
                         return [
                             Receipt(counted, self._task_of(lease, session))
                             for lease, counted in state.outcomes
                         ]
-                    known = self._known_before(state, answers, request)
+                    before = self._outcomes_before(state, answers, request)
                 stop = time.perf_counter() + seconds
                 for answer in answers[len(receipts) :]:
-                    receipts.append(self._take_in(answer, session, known))
+                    receipts.append(self._take_in(answer, session, before))
                     # Each answer is a complete change, so the report may be interrupted between two answers.
                     self._gate.changing = False
                     if time.perf_counter() > stop:
@@ -301,16 +294,16 @@ class Desk(ByQueue):
                     return receipts
             yield
 
-    def _known_before(
+    def _outcomes_before(
         self, state: SpiderSession, answers: Sequence[Answer], request: int
     ) -> dict[int, tuple[int, bool]]:
         """Outcomes of the answers that were taken in before the crawl's process died."""
-        known: dict[int, tuple[int, bool]] = {}
+        before: dict[int, tuple[int, bool]] = {}
         if state.since is not None:
             if request and any(self._is_off_the_book(answer) for answer in answers):
-                known = self._answered_before(state)
+                before = self._answered_before(state)
             state.since = None
-        return known
+        return before
 
     def _note_outcomes(self, state: SpiderSession, request: int, receipts: Sequence[Receipt]) -> None:
         outcomes = [
@@ -321,9 +314,9 @@ class Desk(ByQueue):
         self._journal.append(kinds.REPORTED, listed=len(outcomes), payload=payload)
         state.reported, state.outcomes = request, outcomes
 
-    def _take_in(self, answer: Answer, session: int, known: dict[int, tuple[int, bool]]) -> Receipt:
+    def _take_in(self, answer: Answer, session: int, before: dict[int, tuple[int, bool]]) -> Receipt:
         answers = self._answers
-        self._core.tick()
+        self._journal.tick()
         if isinstance(answer, HostDelay):
             try:
                 return Receipt(answers.host_delay(answer.url, answer.seconds))
@@ -331,8 +324,8 @@ class Desk(ByQueue):
                 return Receipt(False)
         number = answer.lease
         out = self._frontier.leases.get(number)
-        if out is None and number in known:
-            lease, counted = known[number]
+        if out is None and number in before:
+            lease, counted = before[number]
             return Receipt(counted, self._task_of(lease, session))
         if out is None or out.session != session:
             return Receipt(False)
@@ -347,63 +340,25 @@ class Desk(ByQueue):
         if isinstance(answer, Released):
             return Receipt(answers.release(number))
         counted, target = answers.redirected(number, answer.to, answer.carried, answer.again, answer.status)
-        return Receipt(counted, None if target is None else self._task(target))
+        return Receipt(counted, None if target is None else self._leasing.task(target))
 
     def _crawled(self, answer: Crawled) -> bool:
-        core, out = self._core, self._frontier.leases.get(answer.lease)
+        out = self._frontier.leases.get(answer.lease)
+        # A page that could not be processed is not merged into another.
+        visit = answer if answer.error is None else replace(answer, canonical_link=None)
         try:
-            counted = take_visit(
-                self._journal,
-                core.refused,
-                answer.lease,
-                answer.links,
-                score=answer.score,
-                content_hash=answer.content_hash,
-                fingerprint=answer.fingerprint,
-                status=answer.status,
-                redirected_to=answer.redirected_to,
-                # A page that could not be processed is not merged into another.
-                canonical_link=answer.canonical_link if answer.error is None else None,
-                noindex=answer.noindex,
-                nofollow=answer.nofollow,
-                links_are_canonical=False,
-            )
+            counted = self._intake.visit(answer.lease, visit, split_links(answer.links))
         except ParameterError as error:
             if not answer.links or self._gate.changing:
                 raise
             # Invalid link: keep the page, drop its links, record the error.
-            return self._crawled(msgspec.structs.replace(answer, links=[], error=str(error)))
-        if counted:
-            core.upkeep.after_visit(self._journal.now)
-            if answer.error is not None and out is not None:
-                url = self._pages.url(out.page)
-                self._answers.failed(url, answer.error, answer.status, False, None)
+            return self._crawled(replace(answer, links=[], error=str(error)))
+        if counted and answer.error is not None and out is not None:
+            url = self._pages.url(out.page)
+            self._answers.failed(url, answer.error, answer.status, False, None)
         return counted
 
     # -- inside -------------------------------------------------------------------------------------------------------
-
-    def advance(self, now: float) -> None:
-        """Take back the leases that have expired by ``now``, and end the sessions that were silent for too long.
-
-        The crawl calls this, inside its gate.
-        """
-        expired = self._frontier.leases.expired(now)
-        if expired:
-            self._answers.lost(expired)
-        for session in self._sessions.silent(now):
-            self._end(session, BY_SILENCE)
-
-    def _heard(self, number: int) -> SpiderSession:
-        number = argument("session", number)
-        now = self._core.tick()
-        session = self._sessions.get(number)
-        if session is not None and now - session.heard >= session.silent_after:
-            self._end(session, BY_SILENCE)
-            session, self._gate.changing = None, False
-        if session is None:
-            raise SessionError(f"session {number!r} has ended, and its tasks are lost: begin a new session")
-        session.heard = now
-        return session
 
     def _is_repeat(self, what: str, request: int, last: int) -> bool:
         if request < last:
@@ -413,44 +368,17 @@ class Desk(ByQueue):
             )
         return request == last
 
-    def _end(self, session: SpiderSession, ended: int) -> int:
-        """End a session; return the number of its tasks, which are lost."""
-        self._write_session(session, ended)
-        self._sessions.remove(session.number)
-        outs = self._frontier.leases.held_by(session.number)
-        if outs:
-            self._answers.lost(outs)
-        self._frontier.lost.session_over(session.number, self._journal.now)
-        return len(outs)
-
-    def _write_session(self, session: SpiderSession, ended: int) -> None:
-        payload = struct_of(SessionRecord).pack(session.number, session.silent_after, ended)
-        payload += session.owner.encode("utf-8", "replace")
-        self._journal.append(kinds.SESSION, payload=payload)
-
     def _described(self, session: SpiderSession, lost: int) -> Session:
         silent_after = None if session.silent_after == math.inf else session.silent_after
         seconds = self._frontier.settings.lease_seconds
         return Session(session.number, session.owner, seconds, silent_after, lost)
-
-    def _task(self, lease: Lease) -> Task:
-        return Task(
-            lease.number,
-            lease.url,
-            lease.depth,
-            lease.crawls,
-            lease.failures,
-            self._pages.linked_from(lease.page),
-            lease.carried,
-            lease.given,
-        )
 
     def _task_of(self, number: int, session: int) -> Task | None:
         """The task of a lease that a session still holds; None if it holds no such lease."""
         out = self._frontier.leases.get(number) if number else None
         if out is None or not out.current or out.session != session:
             return None
-        return self._task(lease_of(self._journal, out))
+        return self._leasing.task(self._journal.lease_of(out))
 
     # -- after opening ------------------------------------------------------------------------------------------------
 
@@ -474,7 +402,7 @@ class Desk(ByQueue):
     def _answered_before(self, session: SpiderSession) -> dict[int, tuple[int, bool]]:
         """Outcomes by lease, as in ``outcomes``, of a report that the death of the crawl's process cut short."""
         pages = self._pages
-        own, found = self._sessions.leases_of(session, pages), {}
+        own, outcomes = self._sessions.leases_of(session, pages), {}
         answers = (kinds.VISIT, kinds.FAILED, kinds.MERGE, kinds.RELEASE)
         assert session.since is not None
         for place in pages.frames_of_kind(*answers, kinds.LEASE, begin=session.since):
@@ -484,7 +412,7 @@ class Desk(ByQueue):
             if frame.kind == kinds.LEASE:
                 leased = LeaseRecord._make(struct_of(LeaseRecord).unpack_from(frame.payload))
                 if leased.session == session.number:
-                    found[frame.lease] = (leased.first_lease, True)
+                    outcomes[frame.lease] = (leased.first_lease, True)
             else:
-                found[frame.lease] = (0, True)
-        return found
+                outcomes[frame.lease] = (0, True)
+        return outcomes

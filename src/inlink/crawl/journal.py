@@ -1,13 +1,13 @@
 """The journal of a crawl. Each change is an event, appended to the log and then applied to pages, policy and queue."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from inlink.base.arrays import UInt32Array
+from inlink.base.arrays import Float32Array, UInt32Array
+from inlink.crawl.arguments import LATEST, moment
 from inlink.crawl.gate import Gate
-from inlink.crawl.intake import Carried, coded
 from inlink.crawl.known import known_page
 from inlink.errors import ParameterError
 from inlink.frontier.backoff import Outcome
@@ -17,12 +17,13 @@ from inlink.frontier.rules import Rules
 from inlink.protocol import Link
 from inlink.store import format as kinds
 from inlink.store.carried import encode_carried
-from inlink.store.format import DISCOVERED, ExcludedRecord, struct_of
+from inlink.store.format import DISCOVERED, LEASED, ExcludedRecord, LeaseRecord, struct_of
+from inlink.store.kernels.frames import encode_links
 from inlink.store.log import Log
 from inlink.store.pages import NO_PAGE
-from inlink.urls.canonical import UrlRules, canonical
+from inlink.urls.canonical import canonical
 
-__all__ = ["Answered", "Journal", "number_of"]
+__all__ = ["Answered", "Journal", "encoded_list", "number_of"]
 
 LONGEST_REASON = 500
 """Maximum number of bytes of an exclusion's reason. The rest is cut off."""
@@ -52,6 +53,13 @@ def number_of(answered: Answered) -> int:
     return number
 
 
+def encoded_list(pages: UInt32Array, scores: Float32Array) -> tuple[int, bytes]:
+    """Return the number of distinct pages, and the pages and scores in a frame's encoding; sort both in place."""
+    out = np.empty(5 * len(pages) + 4 * len(scores), np.uint8)
+    count, size = encode_links(pages, scores, out)
+    return int(count), out[: int(size)].tobytes()
+
+
 class Journal:
     """Writes a crawl's events.
 
@@ -62,22 +70,21 @@ class Journal:
     gate : Gate
         Its ``changing`` is set when a change begins: by :meth:`append`, and by callers that number pages or end leases
         before they append the event.
-    url_rules : UrlRules or None
-    rules : Rules or None
+    clock : callable
+        Unix time; a value below an earlier one is ignored.
 
     Attributes
     ----------
     now : float
         The time of the next event.
+    url_rules : UrlRules or None
     visits, errors : int
         Number of visits and of failures that were written since the crawl was opened.
     """
 
-    def __init__(
-        self, log: Log, frontier: Frontier, gate: Gate, url_rules: UrlRules | None, rules: Rules | None
-    ) -> None:
+    def __init__(self, log: Log, frontier: Frontier, gate: Gate, clock: Callable[[], float]) -> None:
         self.log, self.frontier, self.pages, self.gate = log, frontier, frontier.pages, gate
-        self.url_rules, self.rules = url_rules, rules
+        self.clock, self.url_rules = clock, frontier.settings.url_rules
         self.now = self.pages.last_time()
         self.visits = self.errors = 0
         # For each canonical page, the pages that name it and are not merged into another page.
@@ -86,7 +93,23 @@ class Journal:
             if page not in self.pages.merged:
                 self._naming.setdefault(target, set()).add(page)
 
-    def append(self, kind: int, page: int = NO_PAGE, *, new: int = 0, urls: bytes = b"", **given: Any) -> int:
+    @property
+    def rules(self) -> Rules | None:
+        """The rules for URLs that may be fetched."""
+        return self.frontier.settings.rules
+
+    def tick(self) -> float:
+        """Read the clock; return the time of the next event, which never goes back."""
+        now = self.clock()
+        if type(now) is not float or not -LATEST <= now <= LATEST:
+            now = moment(now)
+        if now > self.now:
+            self.now = now
+        return self.now
+
+    def append(
+        self, kind: int, page: int = NO_PAGE, *, new: int = 0, urls: bytes = b"", **fields: Any
+    ) -> int:
         """Append an event to the log, apply it, and return its place in the log.
 
         The event discovers ``new`` pages, whose lines are ``urls``. These pages must have their numbers already.
@@ -97,29 +120,84 @@ class Journal:
             If the event cannot be written.
         """
         self.gate.changing = True
-        first = self.pages.num_pages - new
-        place, frame = self.log.append(kind, self.now, page, first=first, new=new, urls=urls, **given)
+        first = self.pages.tally.pages - new
+        place, frame = self.log.append(kind, self.now, page, first=first, new=new, urls=urls, **fields)
         self.frontier.fold(place, frame)
         if kind == kinds.VISIT:
             self.visits += 1
-        elif kind == kinds.FAILED and not given.get("flags", 0) & kinds.EXCLUDED_ONE:
+        elif kind == kinds.FAILED and not fields.get("flags", 0) & kinds.EXCLUDED_ONE:
             self.errors += 1
         if new:
             self.frontier.discovered(first, new, urls)
         return place
 
-    def answer(self, kind: int, page: int, **given: Any) -> int:
-        """Append the event of an answer for a page, and return its place in the log.
+    def answer(self, kind: int, page: int, **fields: Any) -> None:
+        """Append the event of an answer for a page.
 
         From now on the page does not wait, has no lease, and counts as taken from its host, with a lease or without.
         """
         self.gate.changing = True
-        self.frontier.count_answered(page, self.now)
-        place = self.append(kind, page, **given)
-        self.frontier.end_lease(page, self.now)
-        return place
+        front = self.frontier
+        # A leased page counts as taken already.
+        if self.pages.states[page] != LEASED or page in front.plans or page in front.never:
+            front.count_answered(page, self.now)
+        self.append(kind, page, **fields)
+        if page in front.leases.of_page:
+            front.end_lease(page, self.now)
 
-    def known(self, url: str) -> int:
+    def lease(
+        self,
+        pages: UInt32Array,
+        slots: UInt32Array,
+        *,
+        session: int = 0,
+        request: int = 0,
+        ended: int = 0,
+        seconds: float | None = None,
+    ) -> list[Lease]:
+        """Lease pages that were taken out of the queue.
+
+        Parameters
+        ----------
+        pages, slots : uint32[n]
+        session, request : int
+            The session that gets the leases, and the id of its request; 0 if there is none.
+        ended : int
+            Number of a lease that ends, and that the first new lease replaces; 0 if there is none.
+        seconds : float or None
+            Seconds after which the leases are lost; None is ``lease_seconds``.
+        """
+        front, now = self.frontier, self.now
+        expires = now + (front.settings.lease_seconds if seconds is None else seconds)
+        first = front.leases.next_number
+        payload = struct_of(LeaseRecord).pack(first, expires, session, request) + pages.tobytes()
+        place = self.append(kinds.LEASE, listed=len(pages), payload=payload, lease=ended)
+        if front.policy.sharing == "turns":
+            front.count_turns(slots, now)
+        leases = []
+        for number, (page, slot) in enumerate(zip(pages.tolist(), slots.tolist(), strict=True), first):
+            out = Out(number, page, slot, expires, place, session, now)
+            front.leases.add(out)
+            leases.append(self.lease_of(out))
+        return leases
+
+    def lease_of(self, out: Out) -> Lease:
+        """The lease of an entry of the lease book, as it was handed out."""
+        pages, page = self.pages, out.page
+        visit = pages.visit(page) if pages.answers[page] else None
+        return Lease(
+            pages.url(page),
+            out.number,
+            page,
+            out.expires,
+            int(pages.depths[page]),
+            pages.given.get(page),
+            visit.crawls if visit else 0,
+            pages.carried(page) if pages.carriers[page] else None,
+            int(pages.errors[page]),
+        )
+
+    def page_of(self, url: str) -> int:
         """Return the page of a URL.
 
         Raises
@@ -144,7 +222,7 @@ class Journal:
         if isinstance(answered, Lease) and type(answered.number) is int:
             number = answered.number
         elif isinstance(answered, str):
-            page = self.known(answered)
+            page = self.page_of(answered)
             oldest = leases.oldest(page)
             if oldest is None:
                 self.gate.changing = True
@@ -156,22 +234,17 @@ class Journal:
         out = leases.close(number)
         if out is None:
             return NO_PAGE, None
-        page = self.pages.survivor(out.page)
-        last = self.pages.visit_place(page)
+        page = self.pages.survivor(out.page) if out.page in self.pages.merged else out.page
+        last = self.pages.visit_place(page) if self.pages.answers[page] else None
         if last is not None and last > out.place:
-            self.landed(out, None)
+            self.note_outcome(out, None)
             return NO_PAGE, None
         return page, out
 
-    def landed(self, out: Out | None, outcome: Outcome | None, wait: float | None = None) -> None:
+    def note_outcome(self, out: Out | None, outcome: Outcome | None, wait: float | None = None) -> None:
         """Record that a lease has ended. If its host's state changed, append an event with the new state."""
-        if out is not None and self.frontier.landed(out, outcome, wait, self.now):
+        if out is not None and self.frontier.note_outcome(out, outcome, wait, self.now):
             self.append(kinds.HOST, out.page, payload=self.frontier.hosts.frame(out.slot, self.now))
-
-    def base(self, page: int, redirected_to: str | None) -> str:
-        """Return the URL that answered, against which the page's relative links are resolved."""
-        url = self.pages.url(page)
-        return (canonical(redirected_to, url) or url) if redirected_to else url
 
     def redirect(
         self, page: int, to: str, *, status: int = 0, data: bytes | None = None, lease: int = 0
@@ -196,16 +269,16 @@ class Journal:
         return target
 
     def _merge(
-        self, page: int, target: int, flags: int, status: int, *, data: bytes | None = None, **given: Any
+        self, page: int, target: int, flags: int, status: int, *, data: bytes | None = None, **fields: Any
     ) -> None:
-        payload, more = self._one(target, data)
+        payload, more = self._listed(target, data)
         self.pages.merged[page] = target
-        self.answer(kinds.MERGE, page, flags=flags | more, status=status, listed=1, payload=payload, **given)
+        self.answer(kinds.MERGE, page, flags=flags | more, status=status, listed=1, payload=payload, **fields)
         self._naming.get(self.pages.canonicals.get(page, NO_PAGE), set()).discard(page)
 
-    def _one(self, target: int, data: bytes | None) -> tuple[bytes, int]:
+    def _listed(self, target: int, data: bytes | None) -> tuple[bytes, int]:
         """The payload of an event that lists one page, and its flags. Data are left out if the page carries some."""
-        _, payload = coded(np.array([target], np.uint32), np.empty(0, np.float32))
+        _, payload = encoded_list(np.array([target], np.uint32), np.empty(0, np.float32))
         if data is None or self.pages.carriers[target]:
             return payload, 0
         return payload + encode_carried({target: data}), kinds.HAS_CARRIED
@@ -219,8 +292,8 @@ class Journal:
         if link is None and before is None:
             return
         here = self.pages.url(page)
-        given = link if isinstance(link, Link) else Link(link or "")
-        form = canonical(given.url, here, self.url_rules) if link and 200 <= status < 300 else None
+        named = link if isinstance(link, Link) else Link(link or "")
+        form = canonical(named.url, here, self.url_rules) if link and 200 <= status < 300 else None
         if form is None or form == here or "#" in here:
             if before is not None:
                 self.append(kinds.CANONICAL, page)
@@ -231,7 +304,7 @@ class Journal:
         target = int(pages[0])
         if target == before:
             return
-        payload, flags = self._one(target, given.data or None)
+        payload, flags = self._listed(target, named.data or None)
         self.append(kinds.CANONICAL, page, flags=flags, listed=1, payload=payload, new=new, urls=text)
         self.admit(self.pages.num_pages - new, new, text)
         self.frontier.prioritise(pages, self.now)
@@ -260,15 +333,6 @@ class Journal:
             row = int(np.argmax(self.pages.visits[1 : rows + 1])) + 1
             self.merge_canonicals(self.pages.survivor(int(self.pages.answered[row])))
 
-    def carrying(self, pages: UInt32Array, more: dict[str, Carried]) -> tuple[int, bytes]:
-        """Return the flag and the end of a frame whose last pages carry data. Omit pages that carry data already."""
-        data = {
-            page: one.data
-            for page, one in zip(pages[len(pages) - len(more) :].tolist(), more.values(), strict=True)
-            if not self.pages.carriers[page]
-        }
-        return (kinds.HAS_CARRIED, encode_carried(data)) if data else (0, b"")
-
     def admit(self, first: int, new: int, text: bytes) -> None:
         """Exclude the new pages that the rules forbid."""
         if not new or not self.rules:
@@ -282,17 +346,17 @@ class Journal:
     def exclude(self, reasons: Mapping[int, str]) -> None:
         """Exclude pages, each for a reason."""
         if reasons:
-            said = "; ".join(sorted(set(reasons.values()))).encode("utf-8", "replace")[:LONGEST_REASON]
-            payload = struct_of(ExcludedRecord).pack(len(said)) + said
+            text = "; ".join(sorted(set(reasons.values()))).encode("utf-8", "replace")[:LONGEST_REASON]
+            payload = struct_of(ExcludedRecord).pack(len(text)) + text
             payload += np.array(list(reasons), np.uint32).tobytes()
             self.append(kinds.EXCLUDE, listed=len(reasons), payload=payload)
 
     def exclude_for_operator(self, pages: UInt32Array, reason: str) -> None:
         """Exclude pages for one reason. The event names the first page; an event of a rule names no page."""
-        said = reason.encode("utf-8", "replace")[:LONGEST_REASON]
+        text = reason.encode("utf-8", "replace")[:LONGEST_REASON]
         for begin in range(0, len(pages), MOST_EXCLUDED):
             part = pages[begin : begin + MOST_EXCLUDED]
-            payload = struct_of(ExcludedRecord).pack(len(said)) + said + part.tobytes()
+            payload = struct_of(ExcludedRecord).pack(len(text)) + text + part.tobytes()
             self.append(kinds.EXCLUDE, int(part[0]), listed=len(part), payload=payload)
 
     def admit_last(self, unchecked: int) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Self
 import msgspec
 import numpy as np
 
-from inlink.crawl.intake import coded
+from inlink.crawl.journal import encoded_list
 from inlink.errors import FolderError
 from inlink.factors.trust import read_trust, trusted_pages
 from inlink.frontier.settings import Settings
@@ -96,7 +96,7 @@ def _keep_trust(pages: Pages, log: Log, now: float, trust: dict[str, float]) -> 
         and np.array_equal(before.weights, weights[order])
     ):
         return
-    count, payload = coded(numbers.copy(), weights.copy())
+    count, payload = encoded_list(numbers.copy(), weights.copy())
     place, frame = log.append(
         SEED,
         now,
@@ -107,7 +107,8 @@ def _keep_trust(pages: Pages, log: Log, now: float, trust: dict[str, float]) -> 
         new=new,
         urls=text,
     )
-    pages.fold_frame(place, np.frombuffer(frame, np.uint8))
+    pages.columns.fold(np.frombuffer(frame, np.uint8))
+    pages.frames.end = place + len(frame)
 
 
 def _is_kept(pages: Pages, name: str, places: HostPlaces) -> bool:

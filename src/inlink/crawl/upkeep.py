@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 
 from inlink.base.clock import VirtualClock
@@ -18,6 +18,7 @@ from inlink.reranking import process
 from inlink.reranking.handle import Reranker
 from inlink.reranking.process import Ranker
 from inlink.store import inbox
+from inlink.store.checkpoint import LEAST_PAGES
 from inlink.store.format import RANKING
 from inlink.store.opening import IndexWriter
 from inlink.store.spill import Finished, Spill
@@ -45,21 +46,22 @@ class Upkeep:
     Parameters
     ----------
     journal : Journal
-        Its gate shows at the end whether memory still agrees with the log.
-    clock : callable
-        The crawl's. With a :class:`~inlink.base.clock.VirtualClock`, in which a ranking process would take no time,
-        the call that asks for a ranking makes it.
+        Its gate shows at the end whether memory still agrees with the log. With a
+        :class:`~inlink.base.clock.VirtualClock`, in which a ranking process would take no time, the call that asks for
+        a ranking makes it.
 
     Attributes
     ----------
     at_once : bool
         Whether the clock is virtual. Then no work is cut into steps.
+    inbox_at : float
+        The monotonic time at which :meth:`requests` looks for requests again.
     """
 
-    def __init__(self, journal: Journal, clock: Callable[[], float]) -> None:
+    def __init__(self, journal: Journal) -> None:
         frontier = journal.frontier
         self._journal = journal
-        self.at_once = isinstance(clock, VirtualClock)
+        self.at_once = isinstance(journal.clock, VirtualClock)
         self.frontier, self.pages, self._log = frontier, frontier.pages, journal.log
         self._options = ranking_options(frontier.settings, frontier.policy)
         share = ["--share", HITS_SHARE] if frontier.policy.algorithm == "hits" else []
@@ -72,7 +74,7 @@ class Upkeep:
         self._checkpoints = Checkpointer(self.pages, journal.log)
         checkpoint = self.pages.checkpoint
         self._spill = Spill(self.pages.folder, None if checkpoint is None else checkpoint.mapped)
-        self._inbox_at = 0.0
+        self.inbox_at = 0.0
         # Whether the crawl has no ranking yet, and no ranking was started.
         self._first = True
         self._ranked_pages, self._ranked_time = self.pages.num_crawled, journal.now
@@ -105,11 +107,9 @@ class Upkeep:
     def requests(self) -> Iterator[tuple[str, list[tuple[str, float]]]]:
         """The requests in the inbox: kind, and URLs with scores or states of pages. Finished requests are removed.
 
-        The inbox is read once a second.
+        The caller looks once a second.
         """
-        if time.monotonic() < self._inbox_at:
-            return
-        self._inbox_at = time.monotonic() + 1.0
+        self.inbox_at = time.monotonic() + 1.0
         self.frontier.renew()
         for path, kind, text in inbox.pending(self.pages.folder):
             try:
@@ -124,19 +124,21 @@ class Upkeep:
 
     def after_visit(self, now: float) -> None:
         """Ask for a new ranking if enough pages were crawled, continue or begin an index, and move columns to files."""
-        self._spill.step(self.pages.num_pages, self._finished)
+        known = self.pages.tally.pages
+        if known >= self._spill.look_at:
+            self._spill.step(known, self._finished)
         if self.frontier.policy.algorithm is not None and not self.reranker.busy and self._ranking_due(now):
             self.rerank(now)
         if self._index is not None:
             if self._index.step():
                 self._index = None
-        elif self.pages.index_due():
+        elif known >= self.pages.table.index_at:
             self._index = self._new_index()
-        if not self.at_once:
+        if known >= LEAST_PAGES and not self.at_once:
             self._checkpoints.step()
 
     def _ranking_due(self, now: float) -> bool:
-        crawled, last, settings = self.pages.num_crawled, self._ranked_pages, self.frontier.settings
+        crawled, last, settings = self.pages.tally.crawled, self._ranked_pages, self.frontier.settings
         share, seconds = settings.rerank_share, settings.rerank_seconds
         if share is None and seconds is None:
             return False
@@ -154,7 +156,7 @@ class Upkeep:
             return IndexWriter(self.pages, self._log)
         except (OSError, InlinkError) as error:
             _log.warning("cannot write an index (%s); the next opening of this crawl takes longer", error)
-            self.pages.table.indexed = self.pages.num_pages
+            self.pages.table.note_indexed(self.pages.num_pages)
             return None
 
     def rerank(self, now: float) -> None:
@@ -219,10 +221,11 @@ class Upkeep:
         elif self.reranker.busy:
             if self.reranker.answer() is not None:
                 self._take_over(Adoption(self.frontier))
-        elif self.reranker.again_due or self._rank_at_opening:
+        elif self._rank_at_opening or (self.reranker.failed is not None and self.reranker.again_due):
             self._rank_at_opening = False
             self.rerank(now)
-        self.frontier.rekey_some(now)
+        if self.frontier.queue.rekeying:
+            self.frontier.rekey_some(now)
 
     def finish(self) -> None:
         """End the ranking process, finish the index, and write a checkpoint, unless memory may differ from the log."""
@@ -237,7 +240,7 @@ class Upkeep:
             return
         # An index must not hold URLs that were not written.
         written = self.pages.urls_end == self._log.urls_end
-        if self._index is None and written and self.pages.index_due():
+        if self._index is None and written and self.pages.num_pages >= self.pages.table.index_at:
             self._index = self._new_index()
         if self._index is not None:
             self._index.finish()

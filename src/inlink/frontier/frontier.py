@@ -68,6 +68,8 @@ class Frontier:
         self._values = _values(settings)
         self.copies = Copies(pages) if settings.sink_duplicates else None
         self.policy = found(pages, self._values) if isinstance(found, type) else found
+        # Whether the policy is inlink's. The priorities of a user's own policy are checked.
+        self._is_ours = type(self.policy).__module__.startswith("inlink.")
         self.queue = Queue(
             pages.hosts, settings.politeness, newest=self.policy.newest, sharing=self.policy.sharing
         )
@@ -88,8 +90,8 @@ class Frontier:
         self._held: set[int] = set()
         # Whether a crawled page ever waited in the queue.
         self._revisits = False
-        # A heap of the plans. Entries of pages that were planned again later are skipped.
-        self._later: list[tuple[float, int]] = []
+        # A heap of the plans: due times and pages. Entries of pages that were planned again later are skipped.
+        self.later: list[tuple[float, int]] = []
         # The fault of the last ranking that was checked; None if it was sound.
         self.ranking_fault: str | None = None
         # The adopted ranking covers the log up to this byte.
@@ -137,7 +139,8 @@ class Frontier:
     def fold(self, place: int, frame: bytes) -> None:
         """Take in an event that was just appended."""
         raw = np.frombuffer(frame, np.uint8)
-        self.pages.fold_frame(place, raw)
+        self.pages.columns.fold(raw)
+        self.pages.frames.end = place + len(frame)
         self.policy.fold(Events(raw))
         if self.copies is not None and self.copies.take_in(frame):
             self.queue.begin_rekeying()
@@ -153,18 +156,28 @@ class Frontier:
 
     def _priorities(self, pages: UInt32Array) -> Float32Array:
         """The priorities of pages by the policy, lowered beside near-duplicates."""
-        found = priorities(self.policy, pages)
+        policy = self.policy
+        found = policy.priority(pages) if self._is_ours else priorities(policy, pages)
         return found if self.copies is None else found * self.copies.factors(pages)
 
     def prioritise(self, pages: UInt32Array, now: float) -> None:
         """Give the waiting pages among ``pages`` their present priorities."""
-        self._place(pages, now, False)
+        if self.lost:
+            pages = pages[self.pages.losses[pages] == 0]
+        if self._held:
+            pages = np.array([page for page in pages.tolist() if page not in self._held], np.uint32)
+        if self._revisits:
+            crawled = pages[self.pages.states[pages] == CRAWLED]
+            crawled = crawled[self.queue.contain(crawled)]
+            if len(crawled):
+                self._place(crawled, now)
+        self._place(pages, now, again=False)
 
     def plan(self, page: int, due: float) -> None:
         """Let a page wait until it is due."""
         self.plans[page] = due
         self.never.discard(page)
-        heapq.heappush(self._later, (due, page))
+        heapq.heappush(self.later, (due, page))
 
     def forget_plan(self, page: int) -> None:
         """Forget when a page is due, if it has a date."""
@@ -214,56 +227,44 @@ class Frontier:
         """End the current lease of a page that was answered without it, or is leased again. It may be answered late."""
         out = self.leases.current(page)
         if out is not None:
-            self.queue.landed(out.slot, now)
+            self.queue.end_fetch(out.slot, now)
             self.leases.late(out.number)
             self.lost.ended(out.session, page)
 
     def count_turns(self, slots: UInt32Array, now: float) -> None:
         """Count a turn of each slot whose page is leased, in the order of the leases."""
-        if self.policy.sharing == "turns":
-            self.queue.count_turns(slots)
-            for slot in set(slots.tolist()):
-                self.queue.settle(slot, now)
+        self.queue.count_turns(slots)
+        for slot in set(slots.tolist()):
+            self.queue.settle(slot, now)
 
     def next_plans(self, count: int) -> list[tuple[float, int]]:
         """Dates and pages of about ``count`` plans. The plan that is due next is among them."""
-        return [(due, page) for due, page in self._later[:count] if self.plans.get(page) == due]
+        return [(due, page) for due, page in self.later[:count] if self.plans.get(page) == due]
 
-    def back(self, page: int, now: float) -> None:
+    def wait_again(self, page: int, now: float) -> None:
         """Let a page that counted as taken wait again."""
         self.queue.give_back(self.queue.slot(page), now)
-        self._let_wait(page, now)
-
-    def _let_wait(self, page: int, now: float) -> None:
         if self.pages.losses[page]:
             self.lost.wait(page, now)
-            return
-        self._enter(np.array([page], np.uint32), now)
+        else:
+            self._enter(np.array([page], np.uint32), now)
 
     def _enter(self, pages: UInt32Array, now: float) -> None:
         """Put pages into the queue."""
-        if len(pages):
-            self._revisits = self._revisits or bool((self.pages.states[pages] == CRAWLED).any())
-            self._place(pages, now, True)
+        self._revisits = self._revisits or bool((self.pages.states[pages] == CRAWLED).any())
+        self._place(pages, now)
 
-    def _place(self, pages: UInt32Array, now: float, all_of_them: bool) -> None:
-        if self.lost:
-            pages = pages[self.pages.losses[pages] == 0]
-        if self._held and not all_of_them:
-            pages = np.array([page for page in pages.tolist() if page not in self._held], np.uint32)
-        if self._revisits and not all_of_them:
-            known = pages[self.pages.states[pages] == CRAWLED]
-            known = known[self.queue.contain(known)]
-            if len(known):
-                self._place(known, now, True)
+    def _place(self, pages: UInt32Array, now: float, *, again: bool = True) -> None:
+        """Put pages into the queue, or change their keys there; without ``again``, only pages without an answer."""
+        pages_of = self.pages
         self.queue.place(
             pages,
             self._priorities(pages),
             self.traps,
-            self.pages.states,
-            self.pages.errors,
+            pages_of.states,
+            pages_of.errors,
             now,
-            all_of_them=all_of_them,
+            all_of_them=again,
         )
 
     # -- rankings ---------------------------------------------------------------------------------------------------
@@ -274,9 +275,8 @@ class Frontier:
             self.queue.begin_rekeying()
 
     def rekey_some(self, now: float) -> None:
-        """Give some of the waiting pages their new keys. This takes a few milliseconds."""
-        if self.queue.rekeying:
-            self.queue.rekey(self.keys(self.queue.next_to_rekey()), now)
+        """Give some of the waiting pages their new keys, which changed. This takes a few milliseconds."""
+        self.queue.rekey(self.keys(self.queue.next_to_rekey()), now)
 
     def order(self, count: int, now: float) -> list[tuple[int, float, float]]:
         """The next pages, without taking them: see :meth:`inlink.frontier.queue.Queue.order`.
@@ -306,10 +306,9 @@ class Frontier:
         A call takes some milliseconds at most: it puts in :data:`_ENTERING` pages, those that were due first.
         """
         pages, entering, left = self.pages, list[int](), _ENTERING
-        self._leave_out_changed()
-        while left and self._later and self._later[0][0] <= now:
+        while left and self.later and self.later[0][0] <= now:
             left -= 1
-            due, page = heapq.heappop(self._later)
+            due, page = heapq.heappop(self.later)
             # The page was planned again, or crawled.
             if self.plans.get(page) != due:
                 continue
@@ -323,22 +322,23 @@ class Frontier:
                     self.lost.wait(page, now)
                 else:
                     entering.append(page)
-        self._enter(np.array(entering, np.uint32), now)
+        if entering:
+            self._enter(np.array(entering, np.uint32), now)
         return not left
 
     def _next_plan(self) -> float | None:
         """Return the Unix time of the next plan, or None. After thousands of changed plans it may be too early."""
         self._leave_out_changed()
-        return self._later[0][0] if self._later else None
+        return self.later[0][0] if self.later else None
 
     def _leave_out_changed(self) -> None:
         """Remove changed plans, at most :data:`_CHANGED`, from the top of the heap."""
         for _ in range(_CHANGED):
-            if not self._later or self.plans.get(self._later[0][1]) == self._later[0][0]:
+            if not self.later or self.plans.get(self.later[0][1]) == self.later[0][0]:
                 break
-            heapq.heappop(self._later)
+            heapq.heappop(self.later)
 
-    def landed(self, out: Out, outcome: Outcome | None, wait: float | None, now: float) -> bool:
+    def note_outcome(self, out: Out, outcome: Outcome | None, wait: float | None, now: float) -> bool:
         """Take in the end of a lease and its outcome, if any; return whether the state of its host has changed.
 
         ``wait`` is the wait in seconds that the host asked for.
@@ -348,7 +348,7 @@ class Frontier:
             self.lost.ended(out.session, out.page)
         # The common case takes one step.
         if outcome is not None and outcome.name == "ok" and not self.hosts.failures and out.current:
-            self.queue.landed(slot, now)
+            self.queue.end_fetch(slot, now)
             return False
         row = self.queue.rows[slot]
         if out.current and row["flying"] > 0:

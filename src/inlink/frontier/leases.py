@@ -62,11 +62,11 @@ class LeaseBook:
         self.next_number = 1
         self._out: dict[int, Out] = {}
         # Numbers of the leases of each page, in tuples: the garbage collector does not go through tuples of numbers.
-        self._of_page: dict[int, tuple[int, ...]] = {}
+        self.of_page: dict[int, tuple[int, ...]] = {}
         # The current leases of each session.
         self._held: dict[int, dict[int, Out]] = {}
-        # A heap of times of expiry. Entries of leases that have ended or were renewed are stale.
-        self._ends: list[tuple[float, int]] = []
+        # A heap of times of expiry and numbers of leases. Entries of leases that have ended or were renewed are stale.
+        self.ends: list[tuple[float, int]] = []
         self._late: deque[int] = deque()
         self._current = 0
 
@@ -78,13 +78,13 @@ class LeaseBook:
         """Put a lease on the book."""
         number = out.number
         self._out[number] = out
-        self._of_page[out.page] = (*self._of_page.get(out.page, ()), number)
+        self.of_page[out.page] = (*self.of_page.get(out.page, ()), number)
         held = self._held.get(out.session)
         if held is None:
             held = self._held[out.session] = {}
         held[number] = out
         self._current += 1
-        heapq.heappush(self._ends, (out.expires, number))
+        heapq.heappush(self.ends, (out.expires, number))
         self.next_number = max(self.next_number, number + 1)
 
     def get(self, number: int) -> Out | None:
@@ -93,12 +93,12 @@ class LeaseBook:
 
     def oldest(self, page: int) -> int | None:
         """Number of the oldest lease of a page that has no answer; None if there is none."""
-        numbers = self._of_page.get(page)
+        numbers = self.of_page.get(page)
         return numbers[0] if numbers else None
 
     def current(self, page: int) -> Out | None:
         """The current lease of a page; None if it has none."""
-        for number in self._of_page.get(page, ()):
+        for number in self.of_page.get(page, ()):
             if self._out[number].current:
                 return self._out[number]
         return None
@@ -121,9 +121,9 @@ class LeaseBook:
         if out is not None:
             if out.current:
                 self._release(out)
-            numbers = self._of_page.pop(out.page)
+            numbers = self.of_page.pop(out.page)
             if len(numbers) > 1:
-                self._of_page[out.page] = tuple(other for other in numbers if other != number)
+                self.of_page[out.page] = tuple(other for other in numbers if other != number)
         return out
 
     def late(self, number: int) -> None:
@@ -145,34 +145,34 @@ class LeaseBook:
 
     def expired(self, now: float) -> list[Out]:
         """The current leases that have expired by ``now``. They stay current."""
-        found = []
-        while self._ends and self._ends[0][0] <= now:
-            expires, number = heapq.heappop(self._ends)
+        expired = []
+        while self.ends and self.ends[0][0] <= now:
+            expires, number = heapq.heappop(self.ends)
             out = self._out.get(number)
             if out is not None and out.current and out.expires == expires:
-                found.append(out)
-        return found
+                expired.append(out)
+        return expired
 
     def renew(self, outs: list[Out], expires: float) -> None:
         """Set the time of expiry of leases to ``expires``."""
         for out in outs:
             out.expires = expires
-            heapq.heappush(self._ends, (expires, out.number))
+            heapq.heappush(self.ends, (expires, out.number))
 
     def move_on(self, seconds: float) -> None:
         """Extend all leases by the seconds for which the crawl was closed."""
         for out in self._out.values():
             out.expires += seconds
             out.given += seconds
-        self._ends = [(out.expires, out.number) for out in self.all_current()]
-        heapq.heapify(self._ends)
+        self.ends = [(out.expires, out.number) for out in self.all_current()]
+        heapq.heapify(self.ends)
 
     def next_end(self) -> float | None:
         """Unix time at which the next lease expires; None if there is none."""
-        while self._ends:
-            expires, number = self._ends[0]
+        while self.ends:
+            expires, number = self.ends[0]
             out = self._out.get(number)
             if out is not None and out.current and out.expires == expires:
                 return expires
-            heapq.heappop(self._ends)
+            heapq.heappop(self.ends)
         return None

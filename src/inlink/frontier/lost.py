@@ -211,5 +211,5 @@ class LostPages:
         assert self._reserved is not None
         _, _, slot = self._reserved
         self._reserved = None
-        self.queue.landed(slot, now)
+        self.queue.end_fetch(slot, now)
         self.queue.give_back(slot, now)

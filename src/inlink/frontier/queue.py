@@ -105,6 +105,8 @@ class Queue:
         # Where re-keying stands, where its present step ends, and the number of slots to go through.
         self._rekeyed, self._rekeying = np.zeros(3, np.uint64), np.zeros(3, np.uint64)
         self._rekey_to = 0
+        # True while slots have old keys.
+        self.rekeying = False
 
     def _set_limits(self, newest: bool, diverse: int) -> None:
         polite = self.politeness
@@ -291,7 +293,7 @@ class Queue:
 
     # -- slots ------------------------------------------------------------------------------------------------------
 
-    def landed(self, slot: int, now: float) -> None:
+    def end_fetch(self, slot: int, now: float) -> None:
         """Take in the end of a lease of a slot."""
         kernels.land(self._table, slot, now)
 
@@ -341,7 +343,7 @@ class Queue:
         if by_turn and (limits.soft > 0 or limits.hard > 0):
             row["heat"] = heat = max(float(row["heat"]) - 1.0, 0.0)
             row["soft_due"] = now + wait_under(heat, limits.soft, limits.window)
-        self.landed(slot, now)
+        self.end_fetch(slot, now)
 
     def settle(self, slot: int, now: float) -> None:
         """Move a slot to the right heap after its columns were changed."""
@@ -353,11 +355,7 @@ class Queue:
         """Note that keys have changed: :meth:`rekey` must go through all present slots."""
         # Slots that are added later get new keys at once.
         self._rekeyed[:], self._rekey_to = 0, self.num_slots
-
-    @property
-    def rekeying(self) -> bool:
-        """True while slots have old keys."""
-        return bool(self._rekeyed[0] < self._rekey_to)
+        self.rekeying = self.num_slots > 0
 
     def next_to_rekey(self) -> UInt32Array:
         """The next waiting pages to re-key, uint32[≤ 16,384]. The caller must pass their keys to :meth:`rekey`."""
@@ -369,6 +367,7 @@ class Queue:
         """Give the pages from :meth:`next_to_rekey` their new keys."""
         kernels.rekey(self._table, self._rekeyed, self._rekeying, keys, now)
         self._rekeyed[:] = self._rekeying
+        self.rekeying = bool(self._rekeyed[0] < self._rekey_to)
 
     # -- looking ------------------------------------------------------------------------------------------------------
 

@@ -95,7 +95,7 @@ def restore_dates(frontier: Frontier, now: float) -> None:
             continue
         # It holds until the next answer.
         if last_answers(pages, np.array([page], np.uint32))[0] <= place:
-            frontier.back(page, now)
+            frontier.wait_again(page, now)
     for page, since in reloaded(pages):
         if page not in frontier.lost:
             frontier.plan(page, since)

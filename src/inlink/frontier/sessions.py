@@ -4,6 +4,7 @@ The open sessions are folded from the log's events, with the last request for ta
 spider that got no reply repeats its request and gets the same reply.
 """
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -83,6 +84,8 @@ class SpiderSessions:
         self.next_number = 1
         self._by_number: dict[int, SpiderSession] = {}
         self._by_owner: dict[str, SpiderSession] = {}
+        # No session was silent for too long before this Unix time.
+        self.next_silence = math.inf
 
     def __iter__(self) -> Iterator[SpiderSession]:
         return iter(list(self._by_number.values()))
@@ -112,6 +115,7 @@ class SpiderSessions:
         """Add a session that begins."""
         self._by_number[session.number] = session
         self._by_owner[session.owner] = session
+        self.next_silence = min(self.next_silence, session.heard + session.silent_after)
         self.next_number = max(self.next_number, session.number + 1)
 
     def remove(self, number: int) -> None:
@@ -121,10 +125,15 @@ class SpiderSessions:
             del self._by_owner[session.owner]
 
     def silent(self, now: float) -> list[SpiderSession]:
-        """The sessions that were silent for too long."""
-        return [
-            session for session in self._by_number.values() if now - session.heard >= session.silent_after
-        ]
+        """The sessions that were silent for too long. The caller must end them."""
+        silent = []
+        self.next_silence = math.inf
+        for session in self._by_number.values():
+            if now - session.heard >= session.silent_after:
+                silent.append(session)
+            else:
+                self.next_silence = min(self.next_silence, session.heard + session.silent_after)
+        return silent
 
     # -- restoring ----------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ import msgspec
 
 from inlink.crawl.arguments import checked_score
 from inlink.crawl.crawl import Crawl
-from inlink.crawl.intake import apart, hrefs_and_scores
+from inlink.crawl.links import split_links
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.protocol import AnyLink, Crawled
 from inlink.server.bodies import BodyError
@@ -94,7 +94,7 @@ def _take_in(opened: Crawl, page: AduanaPage) -> None:
         return
     # An unknown URL is seeded, so the other values are checked before.
     checked_score(page.score)
-    hrefs_and_scores(apart(page.links)[0])
+    split_links(page.links)
     known = opened.page(page.url)
     if known is None:
         before: Any = opened.refused.copy()

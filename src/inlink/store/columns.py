@@ -11,7 +11,7 @@ from inlink.base.jit import addresses
 from inlink.store.checkpoint import Checkpoint, StatePart
 from inlink.store.deferred import Deferred
 from inlink.store.format import CANONICAL, GIVEN, MERGE, STATES
-from inlink.store.frames import Frames, changes_in
+from inlink.store.frames import Frames
 from inlink.store.kernels import fold as kernels
 from inlink.store.kernels.columns import Columns, CrawlCounters
 from inlink.store.spill import Finished
@@ -155,9 +155,6 @@ class PageColumns(Deferred):
 
     def fold(self, frames: UInt8Array) -> None:
         """Fold a sequence of sound frames."""
-        # A closed crawl ends with a mark of its last sync.
-        if self.deferred and not changes_in(frames):
-            return
         kernels.fold(self._at, frames)
 
     def take_in_rare(self, frames: Frames, begin: int) -> None:

@@ -115,13 +115,13 @@ class IndexWriter:
             self._stack.close()
         except (OSError, InlinkError) as error:
             self._give_up(error)
-        self._pages.table.indexed = self._writer.header.meta["pages"]
+        self._pages.table.note_indexed(self._writer.header.meta["pages"])
 
     def _give_up(self, error: OSError | InlinkError) -> None:
         with suppress(OSError, InlinkError):
             self._stack.__exit__(type(error), error, None)
         # The next attempt comes when there are more pages.
-        self._pages.table.indexed = self._writer.header.meta["pages"]
+        self._pages.table.note_indexed(self._writer.header.meta["pages"])
         said = error.strerror if isinstance(error, OSError) else error
         _log.warning(
             "%s: cannot write an index (%s); the next opening of this crawl takes longer",

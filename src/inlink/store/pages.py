@@ -240,29 +240,26 @@ class Pages(Deferred):
         self.synced, self.tally.by_host = max(self.synced, reached.synced), 0
         frames = self.frames.all()[begin : reached.place]
         if not self.with_urls:
-            self.columns.fold(frames)
+            self._fold(frames)
             self.tally.pages, self.tally.url_bytes = self.tally.event_pages, urls_end
         elif urls_end - self.urls_end < CHUNK:
             self.table.take_in(urls_end, covered)
-            self.columns.fold(frames)
+            self._fold(frames)
         else:
             from inlink.base.threads import Threads
 
             with Threads(1) as thread:
-                folding = thread.submit(self.columns.fold, frames)
+                folding = thread.submit(self._fold, frames)
                 self.table.take_in(urls_end, covered)
                 folding.result()
         self.frames.end = reached.place
         self.columns.take_in_rare(self.frames, begin)
 
-    def fold_frame(self, place: int, frame: UInt8Array) -> None:
-        """Fold one frame that was just appended at ``place``."""
-        self.columns.fold(frame)
-        self.frames.end = place + len(frame)
-
-    def index_due(self) -> bool:
-        """Return whether a new index of the URLs is worth its cost."""
-        return self.with_urls and self.table.index_due()
+    def _fold(self, frames: UInt8Array) -> None:
+        """Fold a sequence of frames, unless columns are still to be read and the frames change nothing."""
+        # A closed crawl ends with a mark of its last sync.
+        if not self.columns.deferred or changes_in(frames):
+            self.columns.fold(frames)
 
     # -- URLs -----------------------------------------------------------------------------------------------------
 

@@ -43,6 +43,11 @@ class Spill:
         The file is made here.
     mapped : dict of int to int
         By address of a column, the number of its first bytes that are mapped from a file already.
+
+    Attributes
+    ----------
+    look_at : int
+        The number of known pages at which :meth:`step` looks for finished stretches again.
     """
 
     def __init__(self, folder: Path, mapped: dict[int, int] | None = None) -> None:
@@ -50,7 +55,7 @@ class Spill:
         self._done = dict(mapped or {})
         self._file: IO[bytes] | None = None
         self._regions: dict[tuple[int, int], int] = {}
-        self._look_at = 0
+        self.look_at = 0
 
     def step(self, known: int, finished: Callable[[], Iterable[Finished]]) -> bool:
         """Write the next finished stretch, if there is one; return whether there was one.
@@ -64,7 +69,7 @@ class Spill:
         finished : callable
             Returns the columns, and the number of finished elements of each.
         """
-        if known < self._look_at:
+        if known < self.look_at:
             return False
         try:
             for column, count in finished():
@@ -76,9 +81,9 @@ class Spill:
                 self._folder,
                 error.strerror,
             )
-            self._look_at = known + max(known // 8, LOOK)
+            self.look_at = known + max(known // 8, LOOK)
             return False
-        self._look_at = known + LOOK
+        self.look_at = known + LOOK
         return False
 
     def _write(self, column: AnyArray, count: int) -> bool:

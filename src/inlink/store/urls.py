@@ -117,6 +117,8 @@ class UrlTable(Deferred):
         The byte of urls.txt at which every 32nd URL begins.
     indexed : int
         Number of pages in the index on disk.
+    index_at : int
+        Number of pages at which a new index is worth its cost: a minimum, and an eighth more pages.
     """
 
     def __init__(self, folder: Path, hash_seed: int, tally: CrawlCounters) -> None:
@@ -132,7 +134,8 @@ class UrlTable(Deferred):
         self._moved = 0
         self.host_text: UInt8Array = reserve(np.uint8, _HOSTS * 32)
         self.host_ends: UInt64Array = reserve(np.uint64, _HOSTS)
-        self.indexed = self._urls_check = 0
+        self._urls_check = 0
+        self.note_indexed(0)
         self._address()
         # The checkpoint from which the slots are still to be read.
         self._checkpoint: Checkpoint | None = None
@@ -354,14 +357,14 @@ class UrlTable(Deferred):
 
     # -- the index --------------------------------------------------------------------------------------------------
 
-    def index_due(self) -> bool:
-        """Return whether a new index is worth its cost: there are an eighth more pages, and more than a minimum."""
-        return self.tally.pages >= max(_FEW, self.indexed + self.indexed // 8)
+    def note_indexed(self, pages: int) -> None:
+        """Note how many pages are in the index on disk."""
+        self.indexed, self.index_at = pages, max(_FEW, pages + pages // 8)
 
     def note_index(self) -> None:
         """Note how many pages are in the index on disk, without reading it."""
         there = index_of(self.folder, int(self.hash_seed), os.fstat(self._mapped.file).st_size)
-        self.indexed = 0 if there is None else there[1].pages
+        self.note_indexed(0 if there is None else there[1].pages)
 
     def load_index(self, events_size: int) -> tuple[int, int, int]:
         """Fill the slots from the index; return the pages, bytes of URLs and bytes of events that it covers."""
@@ -387,7 +390,8 @@ class UrlTable(Deferred):
                 self._empty_shards(shard)
                 return 0, 0, 0
             at += count
-        self.indexed, self._urls_check = covered.pages, covered.urls_check
+        self._urls_check = covered.urls_check
+        self.note_indexed(covered.pages)
         return covered.pages, covered.urls_end, covered.events_end
 
     def _fill_shard(self, shard: int, entries: UInt64Array) -> bool:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from inlink.crawl.byqueue import QueuedPage, is_key
 from inlink.crawl.crawl import Crawl
+from inlink.crawl.queues import QueuedPage, is_key
 from inlink.errors import InlinkError, ParameterError, UnknownNodeError
 from inlink.protocol import Released, Task
 from inlink.server.keeper import Keeper, Lane
@@ -82,7 +82,7 @@ async def _portion(
     """Take at most ``count`` tasks; return them with the keys of their queues."""
 
     def work(opened: Crawl) -> list[tuple[str, Task]]:
-        tasks = opened.desk.next_in_queues(
+        tasks = opened.queues.next_in_queues(
             session_of(opened),
             count,
             per_queue=asked.max_urls_per_queue or None,
@@ -91,7 +91,7 @@ async def _portion(
             seconds=min(float(asked.delay_requestable or DELAY_REQUESTABLE), NEVER),
             before=before,
         )
-        return [(opened.desk.key_of(task.url), task) for task in tasks]
+        return [(opened.queues.key_of(task.url), task) for task in tasks]
 
     return await keeper.run(work, Lane.TASKS)
 
@@ -116,7 +116,7 @@ async def get_stats(peer: Peer, asked: Any) -> Any:
     # This takes back the leases that have expired.
     await keeper.run(lambda opened: opened.due_in())
     if asked.key:
-        state = await keeper.run(lambda opened: opened.desk.queue(asked.key))
+        state = await keeper.run(lambda opened: opened.queues.queue(asked.key))
         return _STATS(
             size=state.waiting,
             inProcess=state.in_flight,
@@ -127,8 +127,8 @@ async def get_stats(peer: Peer, asked: Any) -> Any:
     standing, (_, queues), (_, active) = await keeper.run(
         lambda opened: (
             opened.view.standing(0),
-            opened.desk.queue_names(0, 0, empty=True),
-            opened.desk.queue_names(0, 0, empty=False),
+            opened.queues.queue_names(0, 0, empty=True),
+            opened.queues.queue_names(0, 0, empty=False),
         )
     )
     counts = dict(standing.states) | {"completed": standing.crawled, "active_queues": active}
@@ -146,7 +146,7 @@ async def list_queues(peer: Peer, asked: Any) -> Any:
     keeper = peer.keeper(asked.crawlID, "reader")
     size = min(asked.size or USUAL_SIZE, MOST_URLS)
     names, total = await keeper.run(
-        lambda opened: opened.desk.queue_names(asked.start, size, empty=asked.include_inactive)
+        lambda opened: opened.queues.queue_names(asked.start, size, empty=asked.include_inactive)
     )
     return _QUEUES(values=names, total=total, start=asked.start, size=len(names), crawlID=keeper.name)
 
@@ -158,7 +158,7 @@ async def get_url_status(peer: Peer, asked: Any) -> Any:
     keeper = peer.keeper(asked.crawlID, "reader")
 
     def work(opened: Crawl) -> QueuedPage:
-        row: QueuedPage = opened.desk.rows_of([opened.view.number(asked.url)])[0]
+        row: QueuedPage = opened.queues.rows_of([opened.view.number(asked.url)])[0]
         if asked.key and not is_key(asked.key, row.url):
             raise UnknownNodeError(f"{asked.url!r:.200} is not in the queue {asked.key!r:.100}")
         return row
@@ -178,7 +178,7 @@ async def list_urls(peer: Peer, asked: Any) -> AsyncIterator[Any]:
         left -= len(pages)
         for begin in range(0, len(pages), SHOWN):
             some = pages[begin : begin + SHOWN]
-            for row in await keeper.run(lambda opened, some=some: opened.desk.rows_of(some)):  # type: ignore[misc]
+            for row in await keeper.run(lambda opened, some=some: opened.queues.rows_of(some)):  # type: ignore[misc]
                 yield _item(row, keeper.name)
 
 
@@ -224,7 +224,7 @@ class _Search:
         """The matching pages among the next two thousand."""
         if self._pages is None:
             self._pages = (
-                opened.desk.pages_of_queue(self._key)
+                opened.queues.pages_of_queue(self._key)
                 if self._key
                 else np.arange(opened.view.info().pages, dtype=np.uint32)
             )
@@ -233,7 +233,7 @@ class _Search:
         self.over = self._at >= len(self._pages)
         found: list[int] = some.tolist()
         if self._text:
-            urls = opened.desk.urls_of(some)
+            urls = opened.queues.urls_of(some)
             if self._lower:
                 urls = [url.lower() for url in urls]
             found = [page for page, url in zip(found, urls, strict=True) if self._text in url]

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import Any
 
-from inlink.crawl.byqueue import DiscoveredUrl
+from inlink.crawl.queues import DiscoveredUrl
 from inlink.errors import InlinkError
 from inlink.server.urlfrontier.intake import Intake
 from inlink.server.urlfrontier.messages import message

@@ -57,7 +57,7 @@ async def set_crawl_limit(peer: Peer, asked: Any) -> Any:
 
     def work(opened: Any) -> None:
         key = _named(asked.key)
-        taken = opened.desk.queue(key).taken
+        taken = opened.queues.queue(key).taken
         opened.set_host(key, budget=max(asked.limit - taken, 0) if asked.limit else None)
 
     await keeper.change(work)

@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
-from inlink.crawl.byqueue import DiscoveredUrl, is_key
 from inlink.crawl.crawl import Crawl
+from inlink.crawl.queues import DiscoveredUrl, is_key
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.protocol import Answer, Crawled, Failed, Redirected, Released
 from inlink.server.urlfrontier.wire import FAIL, OK, OWNER, SKIPPED, now
@@ -82,7 +82,7 @@ def take_in(opened: Crawl, puts: list[Put]) -> Generator[None, None, list[list[i
     found = [discovered for put in puts for discovered in put.found]
     statuses: list[int] = []
     for begin in range(0, len(found), AT_ONCE):
-        told = opened.desk.discover(found[begin : begin + AT_ONCE])
+        told = opened.queues.discover(found[begin : begin + AT_ONCE])
         statuses += [OK if new else SKIPPED for new in told]
         if len(statuses) < len(found):
             yield
@@ -145,7 +145,7 @@ def _answer_by_url(opened: Crawl, known: Known) -> bool | None:
     page = opened.page(known.url)
     if page is None:
         # The URL may come from the operator or from another frontier. No page of this crawl links to it.
-        if opened.desk.discover([(known.url, known.key, 1.0, known.data)]) == [None]:
+        if opened.queues.discover([(known.url, known.key, 1.0, known.data)]) == [None]:
             return None
     elif page.state == "leased":
         # Another spider has leased the page.
@@ -168,7 +168,7 @@ def _set_date(opened: Crawl, known: Known, answered: bool) -> None:
     if known.date > 0:
         opened.set_due(known.url, max(known.date - now(), 0.0))
         if known.data:
-            opened.desk.replace_data(known.url, known.data)
+            opened.queues.replace_data(known.url, known.data)
     elif not answered or opened.settings.revisit is not None:
         # After an answer that was just taken in, only a schedule gives a date.
         opened.set_due(known.url, math.inf)

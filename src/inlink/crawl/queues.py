@@ -1,20 +1,20 @@
-"""The part of the desk for protocols that think in queues: one queue for each host, with limits of its own.
+"""A desk for protocols that think in queues: one queue for each host, with limits of its own.
 
 A queue holds the pages of a host, or with ``by="domain"`` of a registered domain. URLFrontier is such a protocol.
 """
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from inlink.base.arrays import UInt32Array
 from inlink.crawl.arguments import argument
-from inlink.crawl.core import Core
-from inlink.crawl.gate import Gate
-from inlink.crawl.intake import MOST_CARRIED, coded
-from inlink.crawl.steering import slot_named
+from inlink.crawl.journal import encoded_list
+from inlink.crawl.leasing import Leasing
+from inlink.crawl.links import MOST_CARRIED
+from inlink.crawl.operator import slot_named
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.frontier.hosts import HostState
 from inlink.protocol import Task
@@ -24,11 +24,7 @@ from inlink.store.life import OPEN
 from inlink.urls.canonical import canonical, refusal
 from inlink.urls.hosts import registered_domain
 
-if TYPE_CHECKING:
-    from inlink.frontier.leases import Lease
-    from inlink.frontier.sessions import SpiderSession
-
-__all__ = ["ByQueue", "DiscoveredUrl", "QueuedPage", "is_key"]
+__all__ = ["DiscoveredUrl", "QueueDesk", "QueuedPage", "is_key"]
 
 MOST_QUEUES = 1 << 32
 """Larger than any number of queues, and than any number of pages in a queue."""
@@ -51,18 +47,30 @@ class QueuedPage(NamedTuple):
     data: bytes
 
 
-class ByQueue:
-    """Methods of :class:`.desk.Desk`."""
+class QueueDesk:
+    """The queues of a crawl: what waits in them, and tasks from them.
 
-    _core: Core
-    _gate: Gate
+    Parameters
+    ----------
+    leasing : Leasing
+    """
 
-    def discover(self, found: Sequence[DiscoveredUrl]) -> list[bool | None]:
+    def __init__(self, leasing: Leasing) -> None:
+        self._leasing, self._refused = leasing, leasing.intake.refused
+        self._journal, self._frontier = leasing.journal, leasing.frontier
+        self._pages, self._gate = leasing.journal.pages, leasing.journal.gate
+
+    def close(self) -> None:
+        """Let the memory of a closed crawl go. The crawl calls this; on an open crawl it does nothing."""
+        if self._gate.closed:
+            self._gate.empty(self, "_leasing", "_journal", "_frontier", "_pages")
+
+    def discover(self, urls: Sequence[DiscoveredUrl]) -> list[bool | None]:
         """Make URLs known, in one event.
 
         Parameters
         ----------
-        found : sequence of (str, str, float, bytes)
+        urls : sequence of (str, str, float, bytes)
             Absolute URL; key, which is "" or the URL's host or registered domain; score; at most 65,536 bytes of data.
 
         Returns
@@ -71,53 +79,48 @@ class ByQueue:
             For each URL, in the order given: True if it was unknown, False if it was known, None if it is refused. A
             URL is refused if it is not valid, its key is of another host, or it has too much data.
         """
-        core, journal = self._core, self._core.journal
+        journal, pages_of = self._journal, self._pages
         with self._gate:
-            core.tick()
+            journal.tick()
             forms, places, rules = [], [], journal.url_rules
-            told: list[bool | None] = [None] * len(found)
-            for place, (url, key, _, data) in enumerate(found):
+            outcomes: list[bool | None] = [None] * len(urls)
+            for place, (url, key, _, data) in enumerate(urls):
                 form = canonical(url, None, rules)
                 if form is None or len(data) > MOST_CARRIED:
-                    core.refused[_why(url, form)] += 1
+                    reason = (
+                        (refusal(url) or "link is no valid URL") if form is None else "link carries too much"
+                    )
+                    self._refused[reason] = self._refused.get(reason, 0) + 1
                 elif key and not is_key(key, form):
-                    core.refused["key is neither the URL's host nor its registered domain"] += 1
+                    reason = "key is neither the URL's host nor its registered domain"
+                    self._refused[reason] = self._refused.get(reason, 0) + 1
                 else:
                     forms.append(form)
                     places.append(place)
             if not forms:
-                return told
+                return outcomes
             self._gate.changing = True
-            pages, new, text = journal.pages.number(forms)
-            first = journal.pages.num_pages - new
+            pages, new, text = pages_of.number(forms)
+            first = pages_of.num_pages - new
             fresh, where = np.unique(pages, return_index=True)
             where = where[fresh >= first]
             for place in places:
-                told[place] = False
+                outcomes[place] = False
             for k in where.tolist():
-                told[places[k]] = True
+                outcomes[places[k]] = True
             if not new:
                 self._gate.changing = False
-                return told
-            self._write_discovered(found, [places[k] for k in where.tolist()], pages[where], new, text)
-            return told
-
-    def _write_discovered(
-        self, found: Sequence[DiscoveredUrl], places: list[int], pages: UInt32Array, new: int, text: bytes
-    ) -> None:
-        journal = self._core.journal
-        scores = np.array([found[place][2] for place in places], np.float32)
-        data = {
-            page: found[place][3]
-            for page, place in zip(pages.tolist(), places, strict=True)
-            if found[place][3]
-        }
-        count, payload = coded(pages.copy(), scores)
-        flags = kinds.HAS_SCORES | (kinds.HAS_CARRIED if data else 0)
-        end = encode_carried(data) if data else b""
-        journal.append(kinds.SEED, flags=flags, listed=count, payload=payload + end, new=new, urls=text)
-        journal.admit(journal.pages.num_pages - new, new, text)
-        journal.frontier.prioritise(pages, journal.now)
+                return outcomes
+            pages, rows = pages[where], [urls[places[k]] for k in where.tolist()]
+            scores = np.array([score for _, _, score, _ in rows], np.float32)
+            carried = {page: row[3] for page, row in zip(pages.tolist(), rows, strict=True) if row[3]}
+            count, payload = encoded_list(pages.copy(), scores)
+            flags = kinds.HAS_SCORES | (kinds.HAS_CARRIED if carried else 0)
+            payload += encode_carried(carried)
+            journal.append(kinds.SEED, flags=flags, listed=count, payload=payload, new=new, urls=text)
+            journal.admit(first, new, text)
+            self._frontier.prioritise(pages, journal.now)
+            return outcomes
 
     def replace_data(self, url: str, data: bytes) -> None:
         """Replace the data that the next task of a page gives back.
@@ -131,12 +134,11 @@ class ByQueue:
         """
         if len(data) > MOST_CARRIED:
             raise ParameterError(f"`data` must have at most {MOST_CARRIED:,} bytes; got {len(data):,}")
-        journal = self._core.journal
         with self._gate:
-            self._core.tick()
-            page = journal.pages.survivor(journal.known(url))
-            if (journal.pages.carried(page) or b"") != data:
-                journal.append(kinds.CARRY, page, payload=data)
+            self._journal.tick()
+            page = self._pages.survivor(self._journal.page_of(url))
+            if (self._pages.carried(page) or b"") != data:
+                self._journal.append(kinds.CARRY, page, payload=data)
 
     def next_in_queues(
         self,
@@ -176,14 +178,14 @@ class ByQueue:
         if seconds is not None:
             seconds = argument("ahead", seconds)
         with self._gate:
-            self._heard(session)
+            self._leasing.session(session)
             try:
-                slot = None if key is None else slot_named(self._core.journal, key)
+                slot = None if key is None else slot_named(self._journal, key)
             except UnknownNodeError:
                 return []
-            portion = _Portion(self._core, per_queue or MOST_QUEUES, queues or MOST_QUEUES, slot, before)
-            leases = self._core.hand_out(count, session, 0, False, take=portion.take, seconds=seconds)
-            return [self._task(lease) for lease in leases]
+            portion = _Portion(self._leasing, per_queue or MOST_QUEUES, queues or MOST_QUEUES, slot, before)
+            leases = self._leasing.hand_out(count, session, 0, False, take=portion.take, seconds=seconds)
+            return [self._leasing.task(lease) for lease in leases]
 
     def queue(self, key: str) -> HostState:
         """The state of the queue of a host or domain.
@@ -194,7 +196,7 @@ class ByQueue:
             If the crawl does not know it.
         """
         with self._gate:
-            return self._core.frontier.hosts.state(slot_named(self._core.journal, key), self._core.tick())
+            return self._frontier.hosts.state(slot_named(self._journal, key), self._journal.tick())
 
     def queue_names(self, begin: int, count: int, *, empty: bool) -> tuple[list[str], int]:
         """Keys of up to ``count`` queues from ``begin`` on, in the order of discovery, and their total number.
@@ -206,7 +208,7 @@ class ByQueue:
             Include queues in which no page waits, also in the total.
         """
         with self._gate:
-            frontier = self._core.frontier
+            frontier = self._frontier
             slots = np.arange(frontier.queue.num_slots)
             if not empty:
                 slots = slots[frontier.queue.rows["count"][: len(slots)] > 0]
@@ -221,26 +223,26 @@ class ByQueue:
             If the crawl does not know it.
         """
         with self._gate:
-            return self._core.frontier.hosts.pages_of(slot_named(self._core.journal, key))
+            return self._frontier.hosts.pages_of(slot_named(self._journal, key))
 
     def key_of(self, url: str) -> str:
         """The key of a canonical URL's queue: its host, or with ``by="domain"`` its registered domain."""
         host = _host(url)
-        return registered_domain(host) or host if self._core.frontier.queue.by_domain else host
+        return registered_domain(host) or host if self._frontier.queue.by_domain else host
 
     def urls_of(self, pages: UInt32Array) -> list[str]:
         """The canonical URLs of the pages with these numbers."""
         with self._gate:
-            return self._core.journal.pages.urls(pages)
+            return self._pages.urls(pages)
 
     def rows_of(self, pages: Sequence[int]) -> list[QueuedPage]:
-        """A :class:`Row` for each of the pages with these numbers."""
+        """A :class:`QueuedPage` for each of the pages with these numbers."""
         with self._gate:
-            now = self._core.tick()
+            now = self._journal.tick()
             return [self._row(page, now) for page in pages]
 
     def _row(self, page: int, now: float) -> QueuedPage:
-        frontier, pages = self._core.frontier, self._core.journal.pages
+        frontier, pages = self._frontier, self._pages
         due: float | None = now
         if page not in frontier.queue:
             due = frontier.plans.get(page, frontier.lost.due(page))
@@ -250,19 +252,13 @@ class ByQueue:
         url = pages.url(page)
         return QueuedPage(url, self.key_of(url), not fresh, due, pages.carried(page) or b"")
 
-    def _heard(self, number: int) -> "SpiderSession":
-        raise NotImplementedError
-
-    def _task(self, lease: "Lease") -> Task:
-        raise NotImplementedError
-
 
 class _Portion:
     """Takes pages out of the frontier for one call.
 
     Parameters
     ----------
-    core : Core
+    leasing : Leasing
     per_queue, queues : int
     slot : int or None
         The only slot to take from.
@@ -270,9 +266,9 @@ class _Portion:
     """
 
     def __init__(
-        self, core: Core, per_queue: int, queues: int, slot: int | None, before: dict[int, int] | None
+        self, leasing: Leasing, per_queue: int, queues: int, slot: int | None, before: dict[int, int] | None
     ) -> None:
-        self._core, self._frontier = core, core.frontier
+        self._admission, self._frontier = leasing.admission, leasing.frontier
         self._per_queue, self._queues, self._slot = per_queue, queues, slot
         self._taken: dict[int, int] = {} if before is None else before
         self._kept: list[tuple[int, int]] = []
@@ -298,13 +294,13 @@ class _Portion:
         self._taken[slot] = self._taken.get(slot, 0) + 1
 
     def _take_lost(self, count: int, now: float) -> None:
-        lost, admission = self._frontier.lost, self._core.admission
+        lost, admission = self._frontier.lost, self._admission
         while len(self._kept) < count and (chosen := lost.take(self._fits, now)) is not None:
             if not admission.refuses(*chosen, now):
                 self._keep(*chosen)
 
     def _take_of(self, slot: int, count: int, now: float) -> None:
-        queue, admission = self._frontier.queue, self._core.admission
+        queue, admission = self._frontier.queue, self._admission
         while len(self._kept) < count and self._fits(slot) and queue.free_in(slot, now) == 0:
             best = queue.best(slot, 1).tolist()
             if not best:
@@ -320,7 +316,7 @@ class _Portion:
             slot: self._rest(slot, now) for slot, held in self._taken.items() if held >= self._per_queue
         }
         while len(self._kept) < count and len(self._taken) < self._queues:
-            pages, slots = self._core.admission.take(count - len(self._kept), now)
+            pages, slots = self._admission.take(count - len(self._kept), now)
             if not len(pages):
                 break
             for page, slot in zip(pages.tolist(), slots.tolist(), strict=True):
@@ -335,7 +331,7 @@ class _Portion:
             queue.settle(slot, now)
         for page, slot in surplus.items():
             queue.not_fetched(slot, now)
-            self._frontier.back(page, now)
+            self._frontier.wait_again(page, now)
         if len(self._taken) >= self._queues:
             for slot in list(self._taken):
                 self._take_of(slot, count, now)
@@ -357,9 +353,3 @@ def _host(form: str) -> str:
     """The host of a canonical URL."""
     place = form.split("/", 3)[2]
     return place.partition(":")[0] if place[0] != "[" else place.partition("]")[0] + "]"
-
-
-def _why(url: str, form: str | None) -> str:
-    if form is not None:
-        return "link carries too much"
-    return refusal(url) or "link is no valid URL"

@@ -1,0 +1,377 @@
+"""Links, visits and other answers as spiders give them: they are checked, and links get their canonical form."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from typing import Any, NamedTuple, SupportsIndex, cast, get_args
+
+import numpy as np
+from msgspec.structs import replace
+
+from inlink.base.arrays import Float32Array, Int64Array
+from inlink.crawl.arguments import (
+    argument,
+    check_flags,
+    check_text,
+    check_texts,
+    checked_failure,
+    checked_score,
+    checked_status,
+)
+from inlink.errors import ParameterError
+from inlink.protocol import VARIANT, Answer, AnyLink, Crawled, Excluded, Failed, HostDelay, Link, Redirected
+from inlink.urls.canonical import MAX_LENGTH, Base, UrlRules, canonical, refusal
+from inlink.urls.kernels import CLASSES, plain_lines
+
+__all__ = [
+    "MOST_CARRIED",
+    "Carried",
+    "SplitLinks",
+    "canonical_lines",
+    "carried_forms",
+    "check_link",
+    "checked_answers",
+    "checked_entries",
+    "checked_visit",
+    "listed",
+    "order_of",
+    "split_links",
+    "to_lines",
+]
+
+MOST_CARRIED = 1 << 16
+"""Maximum number of bytes of data of a link."""
+
+
+_CANONICAL = re.compile(rb"(?:https?://[!-~]{1,%d}\n)+" % (MAX_LENGTH + 81))
+"""Matches lines that may be canonical URLs. The parts of the URLs are not checked."""
+
+
+class Carried(NamedTuple):
+    """A link with data or a variant: its score, its data, its text, and its place among all links."""
+
+    score: float
+    data: bytes
+    text: str
+    place: int
+
+
+def listed(links: Any, what: str = "URLs") -> list[Any]:
+    """Return the items of an argument as a list.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If ``links`` is a single text, or not iterable.
+    """
+    if isinstance(links, str | bytes):
+        raise ParameterError(f"{what} must be a list, such as [url]; got the single string {links!r}")
+    if not isinstance(links, Iterable):
+        raise ParameterError(f"{what} must be a list, such as [url]; got {links!r}")
+    return list(links)
+
+
+class SplitLinks(NamedTuple):
+    """Links of a page, checked.
+
+    ``hrefs`` are the links without data or variant, ``scores`` their scores (empty if no link has a score), and
+    ``texts`` their texts (empty if no link has a text). ``carried`` are the other links, by their places among all.
+    """
+
+    hrefs: list[str]
+    scores: Float32Array
+    texts: list[str]
+    carried: dict[int, Link]
+
+
+def split_links(links: Iterable[AnyLink], default: float = 0.0) -> SplitLinks:
+    """Check links, and split them into links without data or variant, and links with either.
+
+    If only some links have a score, the others get ``default``.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If a link is neither a string, a string with a finite number, nor a Link, or has too much data, an invalid
+        variant, or a score that is not finite.
+    """
+    if type(links) is not list:
+        links = listed(links)
+    # This check of the types is enough for most calls.
+    if set(map(type, links)) <= {str}:
+        return SplitLinks(links, np.empty(0, np.float32), [], {})
+    hrefs: list[str] = []
+    scores: list[float | None] = []
+    texts: list[str] = []
+    carried: dict[int, Link] = {}
+    for place, link in enumerate(links):
+        text = ""
+        if isinstance(link, Link):
+            check_link(link)
+            if link.data or link.variant:
+                carried[place] = link
+                continue
+            href, score, text = link.url, link.score, link.text
+        elif isinstance(link, str):
+            href, score = link, None
+        elif isinstance(link, tuple | list) and len(link) == 2 and isinstance(link[0], str):
+            href, score = link[0], checked_score(link[1], f"the score of {link[0]!r}")
+        else:
+            raise ParameterError(f"a link must be a URL, (URL, number) or a Link; got {link!r:.200}")
+        hrefs.append(href)
+        scores.append(score)
+        texts.append(text)
+    scored = any(score is not None for score in scores)
+    filled = [default if score is None else score for score in scores] if scored else []
+    return SplitLinks(hrefs, np.array(filled, np.float32), texts if any(texts) else [], carried)
+
+
+def check_link(link: Link) -> None:
+    """Refuse a link with a value of another type or out of its range."""
+    url, score, data, variant = link.url, link.score, link.data, link.variant
+    if not (isinstance(data, bytes) and all(isinstance(text, str) for text in (url, variant, link.text))):
+        raise ParameterError(
+            f"a Link has bytes `data`, and `url`, `variant` and `text` that are str; got {link!r:.200}"
+        )
+    if len(data) > MOST_CARRIED:
+        raise ParameterError(
+            f"`data` must have at most {MOST_CARRIED:,} bytes; got {len(data):,} for {url!r}"
+        )
+    if score is not None:
+        checked_score(score, f"the score of {url!r}")
+    if not VARIANT.fullmatch(variant):
+        raise ParameterError(
+            f"`variant` must be at most 80 characters of [A-Za-z0-9.:=_-]; got {variant!r} for {url!r}"
+        )
+
+
+def checked_visit(visit: Crawled) -> Crawled:
+    """Return a visit with its values in their own types. Its links are not checked.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If a value is out of range.
+    """
+    score, status = checked_score(visit.score), checked_status(visit.status)
+    content_hash, fingerprint = visit.content_hash, visit.fingerprint
+    if not isinstance(content_hash, bytes | bytearray | memoryview):
+        raise ParameterError(
+            f"content_hash must be bytes; got {type(content_hash).__name__} {content_hash!r:.80}"
+        )
+    is_integer = isinstance(fingerprint, SupportsIndex) and not isinstance(fingerprint, bool)
+    if not is_integer or not 0 <= int(fingerprint) < 1 << 64:
+        raise ParameterError(
+            "fingerprint must be an integer from 0 to 2**64 - 1, such as that of "
+            f"inlink.scoring.fingerprint.fingerprint; got {fingerprint!r:.80}"
+        )
+    if visit.redirected_to is not None or visit.canonical_link is not None:
+        if isinstance(visit.canonical_link, Link):
+            check_link(visit.canonical_link)
+            check_texts(redirected_to=visit.redirected_to)
+        else:
+            check_texts(redirected_to=visit.redirected_to, canonical_link=visit.canonical_link)
+    if visit.noindex is not False or visit.nofollow is not False:
+        check_flags(noindex=visit.noindex, nofollow=visit.nofollow)
+    return replace(
+        visit,
+        score=score,
+        status=status,
+        content_hash=bytes(content_hash)[:255],
+        fingerprint=int(fingerprint),
+    )
+
+
+def checked_answers(answers: Any) -> list[Answer]:
+    """Return answers, visits with their values in their own types.
+
+    Links are not checked, because an invalid link does not cost its page.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If an item is not an answer, or a value is out of range.
+    """
+    if isinstance(answers, str | bytes) or not isinstance(answers, Iterable):
+        raise ParameterError(f"`answers` must be a list of answers; got {answers!r:.200}")
+    return [_checked_answer(answer) for answer in list(answers)]
+
+
+def _checked_answer(answer: Any) -> Answer:
+    if not isinstance(answer, get_args(Answer)):
+        raise ParameterError(
+            f"an answer is a Crawled, Failed, Excluded, Redirected, Released or HostDelay; got {answer!r:.200}"
+        )
+    if isinstance(answer, HostDelay):
+        check_text("url", answer.url)
+        argument("seconds", answer.seconds)
+        return answer
+    argument("lease", answer.lease)
+    if isinstance(answer, Crawled):
+        check_texts(error=answer.error)
+        return checked_visit(answer)
+    if isinstance(answer, Failed):
+        checked_failure(answer.error, answer.status, answer.retry, answer.retry_after)
+    elif isinstance(answer, Excluded):
+        check_text("reason", answer.reason)
+    elif isinstance(answer, Redirected):
+        check_link(Link(answer.to, data=b"" if answer.carried is None else answer.carried))
+        check_flags(again=answer.again)
+        checked_status(answer.status)
+    return cast(Answer, answer)
+
+
+def checked_entries(entries: list[Any]) -> list[tuple[str, float | None, float]]:
+    """Check the entries of a sitemap; return URL, lastmod, and priority, which is 0.5 by default.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If an entry is not a triple, or a value is outside its range.
+    """
+    rows = []
+    for entry in entries:
+        if not isinstance(entry, tuple | list) or len(entry) != 3:
+            raise ParameterError(
+                "sitemap takes triples of URL, lastmod and priority; lastmod and priority may be None; "
+                f"got {entry!r:.200}"
+            )
+        url, lastmod, priority = entry
+        check_text("the URL of a sitemap's entry", url)
+        lastmod, priority = argument("lastmod", lastmod), argument("priority", priority)
+        rows.append((url, lastmod, 0.5 if priority is None else priority))
+    return rows
+
+
+def carried_forms(
+    links: Mapping[int, Link],
+    page_url: Callable[[], str] | None,
+    rules: UrlRules | None,
+    refused: MutableMapping[str, int],
+    self_links: bool = False,
+) -> dict[str, Carried]:
+    """Map each canonical URL to its best score, and to the data and the text of the first link to it.
+
+    Links to a place on the page itself are left out, unless ``self_links`` is set or they have a variant.
+    """
+    base = Base(page_url(), rules=rules, self_links=self_links) if page_url is not None else None
+    # A link with a variant stands for a request of its own, such as a form's.
+    whole = Base(base.url, rules=rules, self_links=True) if base is not None else None
+    usual = 1.0 if base is None else 0.0
+    forms: dict[str, Carried] = {}
+    for place, link in links.items():
+        url, variant = link.url, link.variant
+        score = usual if link.score is None else link.score
+        # Without a page, the links are seeds, and seeds must be absolute.
+        if base is None and canonical(url) is None:
+            reason = refusal(url) or "link is no valid URL"
+            refused[reason] = refused.get(reason, 0) + 1
+            continue
+        resolver = (whole if variant else base) or Base(url, rules=rules, self_links=True)
+        for form in resolver.canonical_links([url], refused):
+            key = f"{form}#{variant}" if variant else form
+            before = forms.get(key)
+            forms[key] = (
+                Carried(score, link.data, link.text, place)
+                if before is None
+                else before._replace(score=max(score, before.score))
+            )
+    return forms
+
+
+def to_lines(
+    links: SplitLinks,
+    page_url: Callable[[], str],
+    rules: UrlRules | None,
+    refused: MutableMapping[str, int],
+    self_links: bool = False,
+) -> tuple[bytes, Sequence[int], Float32Array, list[str]]:
+    """Return the links without data or variant in canonical form, one a line.
+
+    Parameters
+    ----------
+    links : SplitLinks
+    page_url : callable
+        Returns the URL against which relative links are resolved. It is called only if a link has to be resolved.
+    rules : UrlRules or None
+    refused : mutable mapping of str to int
+        Counts the refused links, by reason.
+    self_links : bool
+        Whether links to a place on the page itself are kept.
+
+    Returns
+    -------
+    lines : bytes
+        The canonical URLs, each followed by a newline.
+    kept : sequence of int
+        For each line, the place of its link in ``links.hrefs``. If the links have no scores, texts and data, only its
+        length is right.
+    scores : float32[count] or float32[0]
+        Scores of the links that were kept.
+    texts : list of str, count or none
+        Texts of the links that were kept.
+    """
+    hrefs, scores, texts, carried = links
+    count = len(hrefs)
+    if not count:
+        return b"", (), scores, texts
+    lines = "\n".join(hrefs).encode("utf-8", "surrogatepass") + b"\n"
+    plain = np.empty(count, np.bool_)
+    # This is nearly always true if a link extractor has made the links absolute.
+    if rules is None and plain_lines(lines, MAX_LENGTH, CLASSES, plain):
+        return lines, range(count), scores, texts
+    base = Base(page_url(), rules=rules, self_links=self_links)
+    kept: Sequence[int]
+    if not len(scores) and not texts and not carried:
+        forms = base.canonical_links(hrefs, refused)
+        kept = range(len(forms))
+    else:
+        forms, kept = [], []
+        for k, href in enumerate(hrefs):
+            resolved = base.canonical_links([href], refused)
+            forms += resolved
+            kept += [k] * len(resolved)
+        scores = scores[kept] if len(scores) else scores
+        texts = [texts[k] for k in kept] if texts else texts
+    return ("\n".join(forms) + "\n").encode("ascii") if forms else b"", kept, scores, texts
+
+
+def canonical_lines(hrefs: list[str]) -> bytes:
+    """Return links that the caller declares canonical, one a line, each followed by a newline.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If a link cannot be in canonical form. The check is not complete.
+    """
+    if not hrefs:
+        return b""
+    lines = "\n".join(hrefs).encode("utf-8", "surrogatepass") + b"\n"
+    if plain_lines(lines, MAX_LENGTH, CLASSES, np.empty(len(hrefs), np.bool_)):
+        return lines
+    if lines.count(b"\n") != len(hrefs) or not _CANONICAL.fullmatch(lines):
+        encoded = [(href, href.encode("utf-8", "replace") + b"\n") for href in hrefs]
+        wrong = next(
+            href for href, line in encoded if not _CANONICAL.fullmatch(line) or line.count(b"\n") > 1
+        )
+        raise ParameterError(
+            f"links_are_canonical is True, but {wrong!r:.200} is not in canonical form: leave links_are_canonical out"
+        )
+    return lines
+
+
+def order_of(
+    kept: Sequence[int], plain: int, carried: Mapping[int, Link], more: Mapping[str, Carried]
+) -> Int64Array:
+    """The order in which links stood on their page, as places among plain links and then carried ones, int64[n].
+
+    Parameters
+    ----------
+    kept : sequence of int
+        The result of :func:`to_lines`.
+    plain : int
+        Number of links that :func:`to_lines` got.
+    carried, more : mapping
+        The other links, and the result of :func:`carried_forms`.
+    """
+    places = np.delete(np.arange(plain + len(carried)), list(carried))[list(kept)]
+    return np.argsort(np.append(places, [link.place for link in more.values()]), kind="stable")

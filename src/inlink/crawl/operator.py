@@ -1,0 +1,188 @@
+"""Changes by an operator to a running crawl. Each change is an event of the log and holds after reopening."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from inlink.base.arrays import AnyArray, UInt32Array
+from inlink.crawl.answers import Answers
+from inlink.crawl.arguments import host_name
+from inlink.crawl.journal import Journal
+from inlink.crawl.settings import NotGiven, changed, event_of, save
+from inlink.errors import ParameterError, UnknownNodeError
+from inlink.frontier.hosts import HostState
+from inlink.frontier.settings import Settings
+from inlink.frontier.visits import plan_anew
+from inlink.frontier.wishes import NO_WISH, Wish
+from inlink.store import format as kinds
+from inlink.store.format import (
+    CRAWLED,
+    DISCOVERED,
+    HEAD,
+    HEAD_SIZE,
+    DateRecord,
+    struct_of,
+)
+from inlink.store.life import GIVEN_UP, WAITING
+from inlink.store.pages import Pages
+from inlink.urls.hosts import registered_domain
+
+__all__ = ["AT_OPENING", "change_settings", "exclude_host", "pause", "set_due", "set_host", "slot_named"]
+
+AT_OPENING = (
+    "policy",
+    "use_scores",
+    "cross_domain_only",
+    "damping",
+    "trust",
+    "spam_mass",
+    "distrust",
+    "prior",
+    "url_rules",
+    "sync",
+    "sink_duplicates",
+)
+"""The settings that can change only when a crawl is opened. ``politeness.by`` is another."""
+
+
+def pause(journal: Journal, paused: bool) -> None:
+    """Begin or end a pause: see :meth:`inlink.Crawl.pause`."""
+    if journal.frontier.paused != paused:
+        journal.append(kinds.PAUSE if paused else kinds.RESUME)
+        journal.frontier.paused = paused
+
+
+def set_host(
+    journal: Journal,
+    slot: int,
+    block: float | NotGiven,
+    delay: float | NotGiven | None,
+    budget: int | NotGiven | None,
+) -> HostState:
+    """Set block, delay or budget of a slot: see :meth:`inlink.Crawl.set_host`. The values are checked."""
+    hosts, queue, now = journal.frontier.hosts, journal.frontier.queue, journal.now
+    before = hosts.wishes.get(slot, NO_WISH)
+    until, limit = before.blocked_until if before.blocks(now) else None, before.limit
+    if not isinstance(block, NotGiven):
+        until = Wish.until(block, now)
+    if not isinstance(budget, NotGiven):
+        limit = Wish.pages(budget, int(queue.rows[slot]["taken"]))
+    wish = Wish(until, before.delay if isinstance(delay, NotGiven) else Wish.seconds(delay), limit)
+    if wish != before:
+        page, due = hosts.first_page(slot), hosts.due(slot, now)
+        journal.append(kinds.HOST_SET, page, payload=wish.packed())
+        hosts.set_wish(slot, wish, now)
+        # The time at which the slot is due depends on its delay.
+        if hosts.due(slot, now) != due:
+            journal.append(kinds.HOST, page, payload=hosts.frame(slot, now))
+        queue.settle(slot, now)
+    return hosts.state(slot, now)
+
+
+def exclude_host(journal: Journal, slot: int, reason: str, older_than: float | None) -> int:
+    """Exclude the waiting pages of a slot; return their number. See :meth:`inlink.Crawl.exclude_host`."""
+    now, waiting = journal.now, _waiting(journal, slot)
+    if older_than is not None:
+        waiting = waiting[_last_seen(journal.pages, waiting) < now - older_than]
+    for page in waiting.tolist():
+        journal.gate.changing = True
+        journal.frontier.forget_plan(page)
+        journal.frontier.leave(page, now)
+    journal.exclude_for_operator(waiting, reason)
+    return len(waiting)
+
+
+def _waiting(journal: Journal, slot: int) -> UInt32Array:
+    """The pages of a slot that wait in the queue or for a date, uint32[k], increasing."""
+    frontier, states = journal.frontier, journal.pages.states
+    pages = frontier.hosts.pages_of(slot)
+    discovered, crawled = pages[states[pages] == DISCOVERED], pages[states[pages] == CRAWLED]
+    due = [
+        page in frontier.queue or page in frontier.plans or page in frontier.lost for page in crawled.tolist()
+    ]
+    return np.sort(np.concatenate([discovered, crawled[np.array(due, bool)]]))
+
+
+def _last_seen(pages: Pages, numbers: UInt32Array) -> AnyArray:
+    """Unix times at which pages were last crawled, or else discovered: float64[k]."""
+    places = np.array(
+        [pages.maker_place(page) if place is None else place
+         for page in numbers.tolist() for place in (pages.visit_place(page),)], np.int64,
+    )  # fmt: skip
+    if not len(places):
+        return np.empty(0)
+    heads: AnyArray = pages.log_at(places)[places[:, None] + np.arange(HEAD_SIZE)].view(HEAD)[:, 0]
+    times: AnyArray = heads["time"]
+    return times
+
+
+def set_due(answers: Answers, page: int, seconds: float) -> bool:
+    """Set when a page is due; return whether the date was set. See :meth:`inlink.Crawl.set_due`."""
+    journal, frontier = answers.journal, answers.frontier
+    page, now = journal.pages.survivor(page), journal.now
+    state = int(journal.pages.states[page])
+    if state in GIVEN_UP:
+        if seconds == math.inf:
+            return True
+        answers.wait_again(np.array([page], np.uint32))
+    elif state not in WAITING:
+        return False
+    journal.append(kinds.DUE, page, payload=struct_of(DateRecord).pack(now + seconds))
+    frontier.hold_back(page, now + seconds, now)
+    return True
+
+
+def change_settings(answers: Answers, folder: Path, changes: dict[str, Any]) -> Settings:
+    """Change settings of a crawl in ``folder``; return those in force. See :meth:`inlink.Crawl.change_settings`."""
+    journal, frontier = answers.journal, answers.frontier
+    before = frontier.settings
+    for name in changes:
+        if name in AT_OPENING:
+            raise _needs_opening(name)
+    after = changed(before, changes)
+    if after.politeness.by != before.politeness.by:
+        raise _needs_opening("politeness.by")
+    if after == before:
+        return after
+    now = journal.tick()
+    journal.append(kinds.SETTINGS, payload=event_of(folder, after))
+    save(folder, after)
+    frontier.set_settings(after, now)
+    if after.rules != before.rules:
+        answers.admission.rules_changed()
+        answers.readmit()
+    if after.revisit != before.revisit:
+        plan_anew(frontier, after.revisit, now)
+    return after
+
+
+def _needs_opening(name: str) -> ParameterError:
+    group, dot, field = name.partition(".")
+    argument = f"{group}={{'{field}': …}}" if dot else f"{name}=…"
+    return ParameterError(
+        f"`{name}` cannot change while a crawl is open: close the crawl, and open it with Crawl(…, {argument})"
+    )
+
+
+def slot_named(journal: Journal, host: str) -> int:
+    """The slot of a host, or of a registered domain if politeness counts domains, by any form of its name.
+
+    Raises
+    ------
+    inlink.errors.UnknownNodeError
+        If the crawl knows neither.
+    inlink.errors.ParameterError
+        If ``host`` cannot be the name of a host.
+    """
+    name, hosts, queue = host_name(host), journal.frontier.hosts, journal.frontier.queue
+    number = journal.pages.host_number(name)
+    if number is not None:
+        return int(queue.waiting.slot_of[number]) if queue.by_domain else number
+    slot = hosts.slot_of_domain(registered_domain(name) or name)
+    if slot is None:
+        raise UnknownNodeError(
+            f"{host!r:.200}: {journal.pages.folder} knows no host {name!r}: search with `inlink find`"
+        )
+    return slot
