@@ -304,7 +304,7 @@ def test_session_ids_cost_something_each():
 def test_the_table_is_sound():
     assert len({rule.name for rule in RULES}) == len(RULES) == kernels.MEASURES
     for rule in RULES:
-        assert "{}" in rule.found
+        assert "{}" in rule.finding
         assert rule.step >= 1
         assert rule.points_for(rule.free) == 0
         assert rule.points_for(rule.free + 1) == rule.points

@@ -58,9 +58,9 @@ class NearIndex:
         least = int(near.min(initial=64))
         for block, (rows, starts) in enumerate(self._tables):
             key = fingerprint >> 16 * block & 0xFFFF
-            found = rows[int(starts[key]) : int(starts[key + 1])]
-            if len(found):
-                least = min(least, int(np.bitwise_count(self._marks[found] ^ mark).min()))
+            candidates = rows[int(starts[key]) : int(starts[key + 1])]
+            if len(candidates):
+                least = min(least, int(np.bitwise_count(self._marks[candidates] ^ mark).min()))
         if least:
             self._append(mark)
         return least <= MOST_BITS
@@ -153,11 +153,11 @@ class Copies:
 
     def factors(self, pages: UInt32Array) -> Float32Array:
         """The factor of each page, float32[n] in (0, 1]."""
-        found = np.ones(len(pages), np.float32)
+        factors = np.ones(len(pages), np.float32)
         some = np.flatnonzero(self._copying[self._pages.hosts[pages]])
         if len(some):
-            found[some] = [1.0 - self._share(url) for url in self._pages.urls(pages[some])]
-        return found
+            factors[some] = [1.0 - self._share(url) for url in self._pages.urls(pages[some])]
+        return factors
 
     def _share(self, url: str) -> float:
         groups, none = self._groups, _Copies()
@@ -170,13 +170,13 @@ class Copies:
         share = self._share(url)
         if not share:
             return []
-        told = [
+        counts = [
             f"{group.copies:,} of {group.fetched:,} in {name}"
             for name in (section(url), _host(url))
             if (group := self._groups.get(name))
         ]
         return [
-            Part(f"fetched pages beside it that are near-duplicates: {', '.join(told)}", "×", 1.0 - share)
+            Part(f"fetched pages beside it that are near-duplicates: {', '.join(counts)}", "×", 1.0 - share)
         ]
 
 

@@ -135,9 +135,7 @@ class CrawlHosts:
 
     def first_page(self, slot: int) -> int:
         """The page of a slot that was discovered first."""
-        hosts = self.pages.hosts[: self.pages.num_pages]
-        slots = self.queue.waiting.slot_of[hosts] if self.queue.by_domain else hosts
-        return int(np.argmax(slots == slot))
+        return int(self.pages_of(slot)[0])
 
     def pages_of(self, slot: int) -> UInt32Array:
         """The pages of a slot, uint32[k], increasing."""

@@ -16,7 +16,6 @@ from inlink.base.arrays import UInt64Array
 from inlink.frontier.explain import Inlink
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.kernels.shares import find_linkers
-from inlink.store.pages import Pages
 
 __all__ = ["InlinkSearch"]
 
@@ -69,7 +68,7 @@ class InlinkSearch:
         self._searches.move_to_end(page)
         if len(self._searches) > KEPT_SEARCHES:
             self._searches.popitem(last=False)
-        found = np.empty(4096, np.uint64)
+        linkers = np.empty(4096, np.uint64)
         stop = time.thread_time() + seconds
         while search.place < pages.events_end:
             until = pages.frame_end(min(search.place + _BYTES, pages.events_end))
@@ -81,34 +80,33 @@ class InlinkSearch:
                 pages.answers,
                 pages.visits,
                 _LINKS,
-                found,
+                linkers,
             )
             search.place = int(end)
             if count:
-                self._keep_best(page, search, found[: int(count)])
+                self._keep_best(page, search, linkers[: int(count)])
             if time.thread_time() > stop:
                 break
-        given = self._keep_best(page, search, np.empty(0, np.uint64))
+        amounts = self._keep_best(page, search, np.empty(0, np.uint64))
         inlinks = []
-        for place, gives in zip(search.best, given, strict=True):
+        for place, gives in zip(search.best, amounts, strict=True):
             linker = pages.frame(place).page
             inlinks.append(Inlink(linker, pages.url(linker), gives, pages.frames.anchor(place, page)))
         return inlinks, search.place >= pages.events_end
 
-    def _keep_best(self, page: int, search: _InlinkSearch, found: UInt64Array) -> list[float]:
+    def _keep_best(self, page: int, search: _InlinkSearch, visits: UInt64Array) -> list[float]:
         """Add visits to a search and drop outdated visits; return the share that each kept visit adds."""
         pages = self._frontier.pages
-        kept = [place for place in search.best if _is_latest(pages, place)]
-        places = np.concatenate([np.array(kept, np.uint64), found])
-        given = self._frontier.policy.gives(page, places)
-        assert given is not None
-        best = np.argsort(-given, kind="stable")[:KEPT_LINKERS]
-        best = best[given[best] > 0]
+        # Later visits of the same pages replace these.
+        kept = [
+            place
+            for place in search.best
+            if int(pages.visits[pages.answers[pages.frame(place).page]]) == place + 1
+        ]
+        places = np.concatenate([np.array(kept, np.uint64), visits])
+        amounts = self._frontier.policy.gives(page, places)
+        assert amounts is not None
+        best = np.argsort(-amounts, kind="stable")[:KEPT_LINKERS]
+        best = best[amounts[best] > 0]
         search.best = places[best].tolist()
-        return [float(gives) for gives in given[best]]
-
-
-def _is_latest(pages: Pages, place: int) -> bool:
-    """Return whether the visit at a place of the log is its page's latest."""
-    row = int(pages.answers[pages.frame(place).page])
-    return int(pages.visits[row]) == place + 1
+        return [float(amount) for amount in amounts[best]]

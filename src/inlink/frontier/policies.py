@@ -188,7 +188,7 @@ def policy_name(policy: "str | type[Policy] | Policy") -> str:
 
 
 def policy_of(
-    folder: object, stored: str, given: "str | type[Policy] | Policy | None"
+    folder: object, stored: str, policy: "str | type[Policy] | Policy | None"
 ) -> "type[Policy] | Policy":
     """The policy of a crawl's folder. A user's own policy is imported only if the caller names it too.
 
@@ -197,17 +197,17 @@ def policy_of(
     inlink.errors.ParameterError
         If the caller must name the policy, names another policy, or names a policy that cannot be imported here.
     """
-    if given is not None and policy_name(given) != stored:
+    if policy is not None and policy_name(policy) != stored:
         raise ParameterError(
-            f"{folder}: this crawl's policy is {stored!r}; got {policy_name(given)!r}: leave it out, or change the "
+            f"{folder}: this crawl's policy is {stored!r}; got {policy_name(policy)!r}: leave it out, or change the "
             "policy by opening the crawl with inlink.Crawl"
         )
-    if given is None and stored not in POLICIES and not stored.startswith(STORED):
+    if policy is None and stored not in POLICIES and not stored.startswith(STORED):
         raise ParameterError(
             f"{folder}: this crawl's policy {stored!r} is code from outside inlink: if you trust it, allow its import "
             f"with policy={stored!r}, or with --set policy={stored} on a command line"
         )
-    return policy_found(stored if given is None else given)
+    return policy_found(stored if policy is None else policy)
 
 
 def policy_found(policy: "str | type[Policy] | Policy") -> "type[Policy] | Policy":
@@ -225,7 +225,7 @@ def policy_found(policy: "str | type[Policy] | Policy") -> "type[Policy] | Polic
         return POLICIES[policy]
     if policy.startswith(STORED):
         return by_stored_ranking(policy)
-    found = imported(policy, "policy")
-    if not (isinstance(found, type) and issubclass(found, Policy)):
-        raise ParameterError(f"policy must be a subclass of Policy; {policy} is {found!r}")
-    return found
+    kind = imported(policy, "policy")
+    if not (isinstance(kind, type) and issubclass(kind, Policy)):
+        raise ParameterError(f"policy must be a subclass of Policy; {policy} is {kind!r}")
+    return kind

@@ -142,22 +142,22 @@ def priorities(policy: Policy, pages: UInt32Array) -> Float32Array:
     kind = type(policy)
     if kind.__module__.startswith("inlink."):
         return policy.priority(pages)
-    found: Any = policy.priority(pages)
+    priorities: Any = policy.priority(pages)
     # The loops of the queue check no bounds.
     fault = ""
-    if not isinstance(found, np.ndarray):
-        fault = f"a {type(found).__name__}"
-    elif found.dtype != np.float32 or found.shape != pages.shape:
-        fault = f"{found.dtype}{list(found.shape)}"
-    elif not (sound := (found >= 0) & np.isfinite(found)).all():
+    if not isinstance(priorities, np.ndarray):
+        fault = f"a {type(priorities).__name__}"
+    elif priorities.dtype != np.float32 or priorities.shape != pages.shape:
+        fault = f"{priorities.dtype}{list(priorities.shape)}"
+    elif not (sound := (priorities >= 0) & np.isfinite(priorities)).all():
         place = int(np.argmin(sound))
-        fault = f"{found[place]:g} for page {pages[place]}"
+        fault = f"{priorities[place]:g} for page {pages[place]}"
     if fault:
         raise ParameterError(
             f"policy {kind.__module__}:{kind.__qualname__} must return finite priorities of at least 0 as "
             f"float32[{len(pages)}]; got {fault}"
         )
-    checked: Float32Array = found
+    checked: Float32Array = priorities
     return checked
 
 

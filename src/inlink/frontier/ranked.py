@@ -108,10 +108,10 @@ class PageRank(Policy):
         )
 
     def priority(self, pages: UInt32Array) -> Float32Array:
-        found = self._sum(pages)
+        priorities = self._sum(pages)
         for factor in self.host_factors:
-            found = found * factor.factor(pages)
-        return found
+            priorities = priorities * factor.factor(pages)
+        return priorities
 
     def _sum(self, pages: UInt32Array) -> Float32Array:
         """What the factors are multiplied with, float32[n]: the rank, and what the prior adds."""
@@ -166,11 +166,10 @@ class PageRank(Policy):
         )
 
     def adopt(self, ranks: Float32Array, meta: dict[str, Any], since: Events) -> None:
-        known = len(ranks)
         self._begin(meta)
-        for start in range(0, known, _BLOCK):
-            self.take_ranks(ranks, slice(start, min(start + _BLOCK, known)))
-        self.shares[known : self.pages.num_pages] = 0
+        for start in range(0, len(ranks), _BLOCK):
+            self.take_ranks(ranks, slice(start, min(start + _BLOCK, len(ranks))))
+        self.shares[len(ranks) : self.pages.num_pages] = 0
         self.fold(since)
 
     def successor(self, meta: dict[str, Any]) -> Self | None:
@@ -230,8 +229,8 @@ class HostDiverse(PageRank):
         self.expected[block] = expected[block]
 
     def _sum(self, pages: UInt32Array) -> Float32Array:
-        found: Float32Array = super()._sum(pages) + self.expected.take(pages)
-        return found
+        total: Float32Array = super()._sum(pages) + self.expected.take(pages)
+        return total
 
     def _sum_parts(self, page: int) -> list[Part]:
         parts, expected = super()._sum_parts(page), float(self.expected[page])
@@ -247,8 +246,8 @@ class HostDiverse(PageRank):
         return [*super().explain(page), Part("(1 + depth)^⅛", "÷", distance)]
 
     def gives(self, page: int, places: UInt64Array) -> Float32Array | None:
-        given = super().gives(page, places)
-        return None if given is None else given / self._distance(np.array([page], np.uint32))
+        amounts = super().gives(page, places)
+        return None if amounts is None else amounts / self._distance(np.array([page], np.uint32))
 
     def _distance(self, pages: UInt32Array) -> Float32Array:
         """(1 + depth)^⅛ of pages, float32[n]."""
@@ -349,8 +348,8 @@ class HitsByScore(Hits):
         return [*super().explain(page), *factors]
 
     def gives(self, page: int, places: UInt64Array) -> Float32Array | None:
-        given = super().gives(page, places)
-        return None if given is None else given * worth(self.pages.scores[page : page + 1])
+        amounts = super().gives(page, places)
+        return None if amounts is None else amounts * worth(self.pages.scores[page : page + 1])
 
 
 class StoredRanking(Policy):
@@ -387,21 +386,19 @@ class StoredRanking(Policy):
         from inlink.sources.rankings import ranking_of
 
         ranking, version = ranking_of(self.pages.folder, self.stored)
-        known = min(len(ranking), self.pages.num_pages)
-        for start in range(0, known, _BLOCK):
-            if not np.all(
-                (ranking.values[start : start + _BLOCK] >= 0)
-                & (ranking.values[start : start + _BLOCK] < 1e38)
-            ):
+        covered = min(len(ranking), self.pages.num_pages)
+        for start in range(0, covered, _BLOCK):
+            block = ranking.values[start : start + _BLOCK]
+            if not np.all((block >= 0) & (block < 1e38)):
                 place = f"{self.pages.folder}: ranking {self.stored}"
                 raise FolderError(
                     f"{place} cannot order a crawl: it has values that are negative or not finite"
                 )
         self.values[: self.pages.num_pages] = 0
         self.ranked[: self.pages.num_pages] = 0
-        self.values[:known] = ranking.values[:known]
-        self.ranked[:known] = self.values[:known] > 0
-        self.version, self.num_ranked = version, known
+        self.values[:covered] = ranking.values[:covered]
+        self.ranked[:covered] = self.values[:covered] > 0
+        self.version, self.num_ranked = version, covered
 
     def renew(self, events: Callable[[int], Events]) -> bool:
         header = self.pages.folder / RANKINGS / self.stored / "header.json"

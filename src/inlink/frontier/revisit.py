@@ -193,11 +193,11 @@ class ChangeRate:
 
     def __post_init__(self) -> None:
         check_fields(self, "ChangeRate.")
-        given: Any = self.spec
-        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-            raise ParameterError(f"ChangeRate.spec must be a list of rules; got {given!r}")
+        rules: Any = self.spec
+        if isinstance(rules, str | bytes) or not isinstance(rules, Iterable):
+            raise ParameterError(f"ChangeRate.spec must be a list of rules; got {rules!r}")
         spec = []
-        for rule in given:
+        for rule in rules:
             pair = tuple(rule) if isinstance(rule, list | tuple) else ()
             sound = len(pair) == 2 and isinstance(pair[0], str) and isinstance(pair[1], str | int | float)
             if not sound or isinstance(pair[1], bool):
@@ -222,15 +222,15 @@ class ChangeRate:
 
     def _frequency(self, history: History) -> float | None:
         span = history.last_crawl - history.first_crawl
-        known = history.crawls > 1 and span > 0
-        rate = (history.changes + 1) / max(span, 1e-9) if known else self.default
+        has_rate = history.crawls > 1 and span > 0
+        rate = (history.changes + 1) / max(span, 1e-9) if has_rate else self.default
         for pattern, action in self.spec:
             if compiled(pattern, "ChangeRate").begins(history.url):
                 factor, seconds = _action(action)
                 return rate * factor if seconds is None else 1.0 / seconds
         if self.spec:
             return None
-        if self.scale is None or not known:
+        if self.scale is None or not has_rate:
             return self.default
         return rate * self.scale
 
@@ -323,12 +323,9 @@ class Adaptive:
         if self.sync_delta and not history.modified and history.changed_at is not None:
             since = max(history.last_crawl - history.changed_at, 0.0)
             interval = max(interval, since)
-        interval = self._bounded(interval)
+        interval = min(max(interval, self.shortest), self.longest)
         due_in = interval - self.sync_delta_rate * min(since, interval)
         return Next(min(due_in, self.at_latest), interval)
-
-    def _bounded(self, interval: float) -> float:
-        return min(max(interval, self.shortest), self.longest)
 
 
 @lru_cache(maxsize=256)
@@ -417,4 +414,4 @@ def revisit_of(
     return schedule
 
 
-KINDS: dict[str, Any] = {one.__name__: one for one in (FixedInterval, ChangeRate, Adaptive)}
+KINDS: dict[str, Any] = {kind.__name__: kind for kind in (FixedInterval, ChangeRate, Adaptive)}

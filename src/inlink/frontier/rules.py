@@ -139,11 +139,11 @@ class Rules:
 
     @cached_property
     def _allow(self) -> "_Group":
-        return _Group.of("allow", self.allow)
+        return _Group.from_rules("allow", self.allow)
 
     @cached_property
     def _deny(self) -> "_Group":
-        return _Group.of("deny", self.deny)
+        return _Group.from_rules("deny", self.deny)
 
     @cached_property
     def _within(self) -> "_Group | None":
@@ -160,7 +160,7 @@ class _Group(msgspec.Struct, frozen=True):
     patterns: tuple[Pattern, ...]
 
     @classmethod
-    def of(cls, what: str, rules: Sequence[str]) -> "_Group":
+    def from_rules(cls, what: str, rules: Sequence[str]) -> "_Group":
         hosts, domains, patterns = set(), set(), []
         for text in rules:
             kind, _, name = text.partition(":")

@@ -109,12 +109,12 @@ class Progress:
     def _later(self, now: float, count: int) -> list[HostStanding]:
         """The hosts of the planned pages that are due next, at most ``count``, the earliest first."""
         frontier = self._frontier
-        found: dict[int, list[float]] = {}
+        dates: dict[int, list[float]] = {}
         for due, page in frontier.next_plans(_NEXT):
-            found.setdefault(frontier.queue.slot(page), []).append(due)
-        order = sorted(found, key=lambda slot: (min(found[slot]), slot))[:count]
+            dates.setdefault(frontier.queue.slot(page), []).append(due)
+        order = sorted(dates, key=lambda slot: (min(dates[slot]), slot))[:count]
         return [
-            HostStanding(state.name, len(found[slot]), state.taken, max(min(found[slot]) - now, 0.0))
+            HostStanding(state.name, len(dates[slot]), state.taken, max(min(dates[slot]) - now, 0.0))
             for slot in order
             for state in (frontier.hosts.state(slot, now),)
         ]
@@ -123,8 +123,8 @@ class Progress:
         if self._frontier.policy.algorithm is None or not self._frontier.pages.num_crawled:
             return None
         self.ranks.proceed(seconds)
-        found = self.ranks.result
-        return found.crawled / found.total if found is not None and found.total > 0 else None
+        result = self.ranks.result
+        return result.crawled / result.total if result is not None and result.total > 0 else None
 
     def harvest(self, seconds: float) -> Harvest:
         """See :meth:`inlink.crawl.view.CrawlView.harvest`."""

@@ -11,11 +11,11 @@ from collections.abc import Callable
 import msgspec
 import numpy as np
 
-from inlink.base.arrays import AnyArray, Int64Array
+from inlink.base.arrays import AnyArray
 from inlink.store.blocks import num_links
 from inlink.store.pages import Pages
 
-__all__ = ["BEST", "LinkCount", "Survey", "Surveyed", "crawled_among"]
+__all__ = ["BEST", "LinkCount", "Survey", "Surveyed"]
 
 BEST = 1000
 """Number of best pages that a survey keeps."""
@@ -108,7 +108,8 @@ class Survey:
     def _take(self, first: int, end: int) -> None:
         values = self._values(first, end)
         self._total += float(values.sum(dtype=np.float64))
-        crawled = crawled_among(self._pages, first, end)
+        # Pages without an answer have row 0, which has no visit. Merged pages have visits too.
+        crawled = self._pages.visits[self._pages.answers[first:end]] > 0
         self._crawled += float(values[crawled].sum(dtype=np.float64))
         least = self._best_values.min() if len(self._best_values) == BEST else -np.inf
         better = np.flatnonzero(values > least)
@@ -122,14 +123,6 @@ class Survey:
 
     def _sorted(self) -> list[tuple[int, float]]:
         return list(zip(self._best_pages.tolist(), self._best_values.tolist(), strict=True))
-
-
-def crawled_among(pages: Pages, first: int, end: int) -> Int64Array:
-    """The pages among first, …, end − 1 that were crawled or merged, as distances from ``first``, int64[k]."""
-    rows = pages.answers[first:end]
-    answered = np.flatnonzero(rows)
-    crawled: Int64Array = answered[pages.visits[rows[answered]] > 0]
-    return crawled
 
 
 class LinkCount:

@@ -39,7 +39,7 @@ class TrapRule:
     Parameters
     ----------
     name : str
-    found : str
+    finding : str
         The finding in words; ``{}`` stands for the amount.
     free : int
         Amount without penalty.
@@ -52,7 +52,7 @@ class TrapRule:
     """
 
     name: str
-    found: str
+    finding: str
     free: int
     step: int
     points: int
@@ -103,10 +103,12 @@ def _hash(name: str) -> int:
 @cache
 def _names() -> UInt64Array:
     """Parameter names with a meaning, for the kernels: hash and meaning in turn, uint64[2·n]."""
-    known = {name: kernels.YEAR if kind == "year" else kernels.PART for name, kind in DATE_PARAMETERS.items()}
+    meanings = {
+        name: kernels.YEAR if kind == "year" else kernels.PART for name, kind in DATE_PARAMETERS.items()
+    }
     for name in SESSION_PARAMETERS:
-        known[name] = kernels.SESSION_START if name.endswith("*") else kernels.SESSION_ID
-    pairs = [(_hash(name.removesuffix("*")), meaning) for name, meaning in known.items()]
+        meanings[name] = kernels.SESSION_START if name.endswith("*") else kernels.SESSION_ID
+    pairs = [(_hash(name.removesuffix("*")), meaning) for name, meaning in meanings.items()]
     return np.array(pairs, np.uint64).ravel()
 
 
@@ -188,7 +190,7 @@ def explain(url: str, year: int) -> list[tuple[str, str, float]]:
     """
     amounts = kernels.measures(*_joined([url]), year, _names())[0].tolist()
     return [
-        (rule.name, rule.found.format(amount), 0.8**points)
+        (rule.name, rule.finding.format(amount), 0.8**points)
         for rule, amount in zip(RULES, amounts, strict=True)
         if (points := rule.points_for(amount))
     ]

@@ -97,8 +97,8 @@ def _histories(captures: dict[str, list[tuple[float, bytes]]]) -> dict[str, list
     histories: dict[str, list[tuple[float, bytes]]] = {}
     for url, pairs in captures.items():
         content = b""
-        for time, given in sorted(pairs, key=lambda capture: capture[0]):
-            content = given or content
+        for time, checksum in sorted(pairs, key=lambda capture: capture[0]):
+            content = checksum or content
             # The record that the first revisits refer to may be in another archive.
             if content:
                 histories.setdefault(url, []).append((time - began, content))
@@ -111,8 +111,8 @@ def _response(record: Record, url: str, tally: Tally, name: str) -> _ArchivedRes
         return None
     status, refused = int(http.status), dict[str, int]()
     if 300 <= status < 400:
-        given = http.fields.get(b"location", [b""])[0].decode("utf-8", "replace")
-        return _ArchivedResponse(status, [], Base(url).canonical(given) if given else None)
+        location = http.fields.get(b"location", [b""])[0].decode("utf-8", "replace")
+        return _ArchivedResponse(status, [], Base(url).canonical(location) if location else None)
     page = page_of_response(record, tally, name, links="a", nofollow=True)
     links = [] if page is None else Base(url, page.base).canonical_links(page.links, refused)
     return _ArchivedResponse(status, links, None)
@@ -123,8 +123,8 @@ def _web(
 ) -> Web:
     numbers: dict[str, int] = {}
     for url, answer in answers.items():
-        for known in (url, *answer.links, *([answer.location] if answer.location else [])):
-            numbers.setdefault(known, len(numbers))
+        for address in (url, *answer.links, *([answer.location] if answer.location else [])):
+            numbers.setdefault(address, len(numbers))
     n = len(numbers)
     columns, outcomes = plain_columns(n), np.full(n, UNKNOWN, np.uint8)
     columns["statuses"][:] = 0

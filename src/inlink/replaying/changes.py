@@ -140,9 +140,9 @@ def freshness_of(
     ends = _replaced(pages, begins)
     held = int((ends == np.inf).sum())
     if watched is not None:
-        known = (watched[pages, 0] <= begins) & (begins <= watched[pages, 1])
-        some, begins = some[known], begins[known]
-        ends = np.minimum(ends[known], watched[pages[known], 1])
+        counted = (watched[pages, 0] <= begins) & (begins <= watched[pages, 1])
+        some, begins = some[counted], begins[counted]
+        ends = np.minimum(ends[counted], watched[pages[counted], 1])
     current = np.sort(np.minimum(ends, stale[some]))
     begins, ends = np.sort(begins), np.sort(ends)
 

@@ -51,10 +51,6 @@ class ReplayPlan:
     settings: dict[str, Any]
     jobs: int
 
-    def name_of(self, policy: Any) -> str:
-        """Return the name of one of the policies."""
-        return policy_name(policy)
-
     def described(self) -> dict[str, Any]:
         """Return all parameters of the result, in the types of JSON."""
         return {
@@ -153,12 +149,12 @@ def _names(policies: Sequence[Any], jobs: int) -> tuple[str, ...]:
     return names
 
 
-def _settings(given: Mapping[str, Any], policies: Sequence[Any]) -> dict[str, Any]:
-    for name in given:
+def _settings(settings: Mapping[str, Any], policies: Sequence[Any]) -> dict[str, Any]:
+    for name in settings:
         if name in REFUSED:
             raise ParameterError(f"the setting {name} does not apply to a replay: leave it out")
-    plain = {name: _as_data(value) for name, value in given.items()}
-    revisit: Any = given.get("revisit")
+    plain = {name: _as_data(value) for name, value in settings.items()}
+    revisit: Any = settings.get("revisit")
     if isinstance(revisit, Schedule) and not isinstance(revisit, type):
         plain["revisit"] = revisit_as_data(revisit)
     for policy in policies:

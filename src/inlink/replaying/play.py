@@ -148,9 +148,9 @@ def _blamed(policy: Any) -> Iterator[None]:
     except InlinkError:
         raise
     except Exception as error:
-        found = policy_found(policy)
-        kind = found if isinstance(found, type) else type(found)
-        modules = {one.__module__ for one in kind.__mro__[:-1] if not one.__module__.startswith("inlink.")}
+        used = policy_found(policy)
+        owners = (used if isinstance(used, type) else type(used)).__mro__[:-1]
+        modules = {owner.__module__ for owner in owners if not owner.__module__.startswith("inlink.")}
         frames = [
             (frame.f_code, line)
             for frame, line in traceback.walk_tb(error.__traceback__)
@@ -182,7 +182,7 @@ class _Player:
         self._copy: tuple[int, float] = NO_PAGE, np.inf
         self._copies: list[tuple[int, float]] = []
         self._web, self._crawl, self._clock, self._parallel = web, crawl, clock, parallel
-        self._urls, self._number = web.urls, _numbers(web)
+        self._urls, self._number = web.urls, {url: page for page, url in enumerate(web.urls)}
         self._offsets, self._links = web.offsets.tolist(), np.asarray(web.links)
         self._scores = np.asarray(web.link_scores) if len(web.link_scores) else None
         self._outcomes, self._content = bytes(web.outcomes), web.scores
@@ -200,7 +200,7 @@ class _Player:
         """Fetch until the budget is spent or the crawl ends."""
         began, start = time.process_time(), self._start
         flying: list[tuple[float, int, Lease, int]] = []
-        crawl, clock, told, idle = self._crawl, self._clock, 0, 0
+        crawl, clock, reported, idle = self._crawl, self._clock, 0, 0
         while len(self._fetched) < budget:
             room = min(self._parallel, budget - len(self._fetched)) - len(flying)
             leases = crawl.next(room) if room > 0 else []
@@ -228,11 +228,11 @@ class _Player:
             self._copy = NO_PAGE, np.inf
             self._brought.append(self._answer(lease, page))
             self._copies.append(self._copy)
-            if between is not None and len(self._fetched) - told >= 500:
-                between(len(self._fetched) - told)
-                told = len(self._fetched)
+            if between is not None and len(self._fetched) - reported >= 500:
+                between(len(self._fetched) - reported)
+                reported = len(self._fetched)
         if between is not None:
-            between(len(self._fetched) - told)
+            between(len(self._fetched) - reported)
         return Played(
             np.array(self._brought, np.uint32),
             np.array(self._fetched, np.uint32),
@@ -300,7 +300,3 @@ class _Player:
         self._counts["failed"] += 1
         self._crawl.failed(lease, "as recorded", status=status or None, retry=retry)
         return NO_PAGE
-
-
-def _numbers(web: Web) -> dict[str, int]:
-    return {url: page for page, url in enumerate(web.urls)}

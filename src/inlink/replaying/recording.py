@@ -113,7 +113,7 @@ def _visits(
     """Return the links of all pages with their scores. Fill in the columns of statuses, scores and seconds."""
     from inlink.store.kernels.frames import link_scores_at
 
-    n, given = pages.num_pages, _leased(pages)
+    n, leased = pages.num_pages, _leased(pages)
     rows: dict[int, UInt32Array] = {}
     scores: dict[int, Float32Array] = {}
     scored = False
@@ -121,8 +121,8 @@ def _visits(
         frame = pages.frame(place)
         columns["statuses"][page], columns["scores"][page] = frame.status, frame.score
         columns["fingerprints"][page] = pages.frames.visit(place).fingerprint
-        if frame.lease in given:
-            columns["seconds"][page] = max(frame.time - given[frame.lease], 0.0)
+        if frame.lease in leased:
+            columns["seconds"][page] = max(frame.time - leased[frame.lease], 0.0)
         rows[page] = pages.list_at(place)
         scores[page] = np.ones(len(rows[page]), np.float32)
         if frame.flags & HAS_SCORES:
@@ -148,12 +148,12 @@ def _hashes(pages: Pages, page: int) -> list[tuple[float, bytes]]:
 
 def _leased(pages: Pages) -> dict[int, float]:
     """Return the Unix time of each lease, by its number."""
-    given: dict[int, float] = {}
+    leased: dict[int, float] = {}
     for place in pages.frames_of_kind(kinds.LEASE):
         frame = pages.frame(place)
         first = LeaseRecord._make(struct_of(LeaseRecord).unpack_from(frame.payload)).first_lease
-        given |= dict.fromkeys(range(first, first + frame.listed), frame.time)
-    return given
+        leased |= dict.fromkeys(range(first, first + frame.listed), frame.time)
+    return leased
 
 
 def _failures(pages: Pages, outcomes: Any, columns: dict[str, Any]) -> None:

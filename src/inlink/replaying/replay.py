@@ -1,17 +1,21 @@
 """``inlink.replay``: replay crawls of a known web, and compare the orders in which policies fetch its pages."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from inlink.base.arrays import BoolArray, Float64Array, UInt32Array
 from inlink.base.progress import Work, track
-from inlink.errors import ParameterError
+from inlink.errors import InputError, ParameterError
+from inlink.factors.trust import read_trust
+from inlink.frontier.policies import policy_name
 from inlink.graph.components import reachable
 from inlink.graph.graph import Graph, Rows
 from inlink.graph.interop import GraphLike, as_graph
@@ -34,7 +38,6 @@ from inlink.replaying.measures import (
 from inlink.replaying.play import Played
 from inlink.replaying.result import BOUND, GREEDY, LOOK_AHEAD, Replay, Run
 from inlink.replaying.seeds import seed_sets
-from inlink.replaying.trusted import trusted_in, trusted_settings
 from inlink.replaying.web import Web, web_of_graph, with_noise
 
 __all__ = ["Replaying", "replay", "webs_of"]
@@ -235,12 +238,11 @@ class Replaying:
         web = webs[0]
         self._sets = seed_sets(web, plan.seeds, plan.random_seed)
         if len(web.seeds) or web.settings:
-            given = plan.settings.get("politeness", {})
-            politeness = dict(web.settings.get("politeness", {})) | dict(given)
+            politeness = dict(web.settings.get("politeness", {})) | dict(plan.settings.get("politeness", {}))
             self._plan = plan = replace(
                 plan, settings=web.settings | plan.settings | {"politeness": politeness}
             )
-        self._trusted = trusted_in(web, plan.settings.get("trust"))
+        self._trusted = _trusted_in(web, plan.settings.get("trust"))
         if self._trusted is not None:
             # A crawl begins at its trusted pages too.
             self._sets = [np.union1d(seeds, self._trusted.pages) for seeds in self._sets]
@@ -309,9 +311,8 @@ class Replaying:
 
     def _run_on(self, number: int, web: Web, progress: Work) -> None:
         plan = self._plan
-        told = with_noise(web, plan.noise, plan.random_seed)
         with ExitStack() as stack:
-            settings = stack.enter_context(trusted_settings(web, plan.settings, self._trusted))
+            settings = stack.enter_context(_trusted_settings(web, plan.settings, self._trusted))
             tasks = [
                 ReplayTask(
                     policy, place, start.seeds.tolist(), start.budget, settings, plan.parallel,
@@ -322,16 +323,24 @@ class Replaying:
                 for policy in plan.policies
             ]  # fmt: skip
             results = stack.enter_context(
-                performed(told, self._worth["pagerank"], tasks, plan.jobs, progress.advance)
+                performed(
+                    with_noise(web, plan.noise, plan.random_seed),
+                    self._worth["pagerank"],
+                    tasks,
+                    plan.jobs,
+                    progress.advance,
+                )
             )
             for done in results:
                 self._played.setdefault((number, done.task.set), []).append(done)
-                name = plan.name_of(done.task.policy)
+                name = policy_name(done.task.policy)
                 fetches, cpu = self.speeds.get(name, (0, 0.0))
                 self.speeds[name] = (fetches + len(done.played.fetched), cpu + done.played.cpu)
 
     def result(self) -> Replay:
         """Return the result of the seed sets for which all policies were replayed on all webs."""
+        from inlink import __version__
+
         plan, web = self._plan, self._webs[0]
         whole = [
             place
@@ -348,7 +357,7 @@ class Replaying:
                 runs += self._lines(web, place, rows)
         return Replay(
             web=web.name,
-            version=_version(),
+            version=__version__,
             pages=web.num_pages,
             links=len(web.links),
             notes=web.notes,
@@ -365,7 +374,7 @@ class Replaying:
 
     def _runs(self, web: Web, place: int, played: Iterable[Done]) -> list[Run]:
         start, plan = self._starts[place], self._plan
-        by_name = {plan.name_of(done.task.policy): done for done in played}
+        by_name = {policy_name(done.task.policy): done for done in played}
         counts = counts_at(self._marks, start.pages)
         base = by_name[plan.baseline].played.times
         moments = [float(base[min(count, len(base)) - 1]) for count in counts] if len(base) else []
@@ -444,6 +453,41 @@ class Replaying:
         ]  # fmt: skip
 
 
+class _TrustedPages(NamedTuple):
+    """Trusted pages of a web, uint32[k], increasing, and their weights, float64[k]."""
+
+    pages: UInt32Array
+    weights: Float64Array
+
+
+def _trusted_in(web: Web, path: str | None) -> _TrustedPages | None:
+    """Read a file of trusted pages; return those that the web has, or None if there is no file."""
+    if path is None:
+        return None
+    weights = read_trust(path, web.url_rules, Counter())
+    pages = [page for page, url in enumerate(web.urls) if url in weights]
+    if not pages:
+        raise InputError(
+            f"trust: {path} names no page of {web.name}: name URLs of its pages, such as {web.urls[0]}"
+        )
+    return _TrustedPages(np.array(pages, np.uint32), np.array([weights[web.urls[page]] for page in pages]))
+
+
+@contextmanager
+def _trusted_settings(
+    web: Web, settings: Mapping[str, Any], trusted: _TrustedPages | None
+) -> Iterator[dict[str, Any]]:
+    """Yield the settings for a replay on one web. Their ``trust`` names a temporary file, which has its pages only."""
+    if trusted is None:
+        yield dict(settings)
+        return
+    with TemporaryDirectory(prefix="inlink-replay-") as folder:
+        file = Path(folder) / "trust.txt"
+        rows = zip(trusted.pages.tolist(), trusted.weights.tolist(), strict=True)
+        file.write_text("".join(f"{web.urls[page]}\t{weight!r}\n" for page, weight in rows), "utf-8")
+        yield {**settings, "trust": str(file)}
+
+
 def _matched(web: Web, expression: str | None) -> BoolArray | None:
     """Return whether an expression matches each URL, bool[n]."""
     if expression is None:
@@ -454,9 +498,3 @@ def _matched(web: Web, expression: str | None) -> BoolArray | None:
     matched = np.zeros(web.num_pages, np.bool_)
     matched[matcher(expression)(Strings.of(web.urls))] = True
     return matched
-
-
-def _version() -> str:
-    from inlink import __version__
-
-    return __version__

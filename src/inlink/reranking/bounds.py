@@ -143,29 +143,29 @@ class GrowingBounds:
             raise ParameterError("no page is a teleport target: seed the crawl with at least one URL")
         update = self._ranking.update(len(is_open), log, pages, places, teleport, hosts)
         rows = LinkRows(log, pages, places, hosts, self._between)
-        known = _Known(rows, teleport.astype(np.float64) / total, is_open, self.damping)
-        return _bounds(self._ranking.values / total, float(update.error), known)
+        matrix = _KnownRows(rows, teleport.astype(np.float64) / total, is_open, self.damping)
+        return _bounds(self._ranking.values / total, float(update.error), matrix)
 
 
-def _bounds(values: Float64Array, error: float, known: "_Known") -> Bounds:
+def _bounds(values: Float64Array, error: float, matrix: "_KnownRows") -> Bounds:
     """Return the bounds.
 
     ``values`` sum to at most 1. Their walks also end at pages without links, whose mass D then returns to the seeds:
     L = f · values with f = (1 − c) / (1 − c − c·D). ``error`` bounds the L1 distance of ``values`` to the exact ones.
     """
-    c, rest = known.damping, 1 - known.damping
-    dangling = float(values[known.is_dangling].sum())
+    c, rest = matrix.damping, 1 - matrix.damping
+    dangling = float(values[matrix.is_dangling].sum())
     low = rest / (rest - c * max(dangling - error, 0.0))
     # 1 - c - c·D is at least (1 - c) times the sum of the exact values, which is at least 1 - c.
     high = rest / max(rest - c * (dangling + error), rest * rest)
     lower = low * np.maximum(values - error, 0.0)
     highest = high * (values + error)
-    reached = high * (float(values[known.is_open].sum()) + error) if known.is_open.any() else 0.0
-    upper = np.minimum(highest + c * reached * known.returns(), 1.0)
+    reached = high * (float(values[matrix.is_open].sum()) + error) if matrix.is_open.any() else 0.0
+    upper = np.minimum(highest + c * reached * matrix.returns(), 1.0)
     return Bounds(lower, upper, min(reached / rest, 1.0), min(c * reached / rest, 1.0))
 
 
-class _Known:
+class _KnownRows:
     """The known rows of P̃, and the bounds on returns that follow from them.
 
     Parameters
@@ -197,9 +197,9 @@ class _Known:
         c = self.damping
         slow = 1 / (1 - c * self._own - c * c * (1 - self._own))
         inside = np.minimum(slow, 1 + c * self._own + c * c * self._largest / (1 - c))
-        found = np.minimum(slow, inside / (1 - c * self._reach()))
-        found[self.is_open] = 1 / (1 - c)
-        return found
+        bounds = np.minimum(slow, inside / (1 - c * self._reach()))
+        bounds[self.is_open] = 1 / (1 - c)
+        return bounds
 
     def _reach(self) -> Float64Array:
         """Return upper bounds on A, float64[num_pages]. They fall from sweep to sweep, and each sweep's are valid."""

@@ -107,15 +107,15 @@ class Reranker:
             return None
         self._heard, self.busy = rest, False
         try:
-            told = json.loads(line)
+            answer = json.loads(line)
         except ValueError:
-            told = None
-        if not isinstance(told, dict) or "ready" not in told:
-            self.give_up(
-                str(told["error"]) if isinstance(told, dict) and "error" in told else "answered nonsense"
-            )
-            return None
-        return told
+            answer = None
+        if isinstance(answer, dict) and "ready" in answer:
+            return answer
+        self.give_up(
+            str(answer["error"]) if isinstance(answer, dict) and "error" in answer else "answered nonsense"
+        )
+        return None
 
     def succeeded(self) -> None:
         """Note that a ranking was made and is used."""

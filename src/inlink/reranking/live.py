@@ -144,7 +144,7 @@ class GrowingPageRank:
         self._start = _starting(start)
         self._x = np.zeros(0)
         self._r = np.zeros(0)
-        self._known = np.zeros(0, np.uint64)
+        self._taken_in = np.zeros(0, np.uint64)
         self._scores: Float32Array = NO_SCORES
         self._across: bool | None = None
         self._longest = 0
@@ -202,7 +202,7 @@ class GrowingPageRank:
         after = _column(scores, num_pages, "scores", NO_SCORES)
         across = _column(hosts, num_pages, "hosts", NO_HOSTS)
         old = self._grow(num_pages)
-        crawl = _Crawl(num_pages, log, pages, places, across, self._known, self._longest)
+        crawl = _Crawl(num_pages, log, pages, places, across, self._taken_in, self._longest)
         self._longest = len(crawl.row)
         teleport = self._take_in(crawl, self._scores, after, old)
         self._scores = NO_SCORES if scores is None else _frozen(after.copy())
@@ -213,19 +213,19 @@ class GrowingPageRank:
         """Correct the residuals r for the crawl's present state; return Σv."""
         from inlink.reranking.kernels.push import revalue, take_in, take_out
 
-        log, hosts, row, known = crawl.log, crawl.hosts, crawl.row, self._known
+        log, hosts, row, taken_in = crawl.log, crawl.hosts, crawl.row, self._taken_in
         state = self._x, self._r, self.damping
         teleport = revalue(
             before, after, np.uint64(old), np.uint64(len(self._x)), self._r, 1.0 - self.damping, self._least
         )
         for ids, at in crawl.slices(self._between):
-            self.num_links += int(take_in(log, ids, at, hosts, row, known, *state))
+            self.num_links += int(take_in(log, ids, at, hosts, row, taken_in, *state))
         # Some pages have lost their visits.
-        if np.count_nonzero(known) > len(crawl.pages):
-            left_out = known > 0
+        if np.count_nonzero(taken_in) > len(crawl.pages):
+            left_out = taken_in > 0
             left_out[crawl.pages] = False
             gone = _frozen(np.flatnonzero(left_out).astype(np.uint32))
-            self.num_links += int(take_out(log, gone, hosts, row, known, *state))
+            self.num_links += int(take_out(log, gone, hosts, row, taken_in, *state))
         return teleport
 
     def _push(self, crawl: "_Crawl", teleport: float) -> tuple[int, float]:
@@ -235,7 +235,7 @@ class GrowingPageRank:
         rest = 1.0 - self.damping
         piles, arcs, repairs = np.empty(PILES), 0, REPAIRS
         while True:
-            mass = settle(self._known, self._x, self._r, self._r.view(np.uint64), piles)
+            mass = settle(self._taken_in, self._x, self._r, self._r.view(np.uint64), piles)
             left = float(piles.sum())
             self._rounding += ROUNDING * (mass + left)
             size = max(mass - (left + self._rounding) / rest, rest * teleport)
@@ -259,7 +259,7 @@ class GrowingPageRank:
         # x* is in this interval too.
         np.clip(self._x, 0.0, teleport, out=self._x)
         np.negative(self._x, out=self._r)
-        self._known[:] = 0
+        self._taken_in[:] = 0
         self.num_links = 0
         self._rounding = 0.0
         self._take_in(crawl, NO_SCORES, self._scores, 0)
@@ -269,7 +269,7 @@ class GrowingPageRank:
         old = len(self._x)
         self._x = _lengthened(self._x, num_pages)
         self._r = _lengthened(self._r, num_pages)
-        self._known = _lengthened(self._known, num_pages)
+        self._taken_in = _lengthened(self._taken_in, num_pages)
         started = len(self._start)
         # New pages begin with their old ranks. The residual corrects the difference.
         if started > old:
@@ -371,12 +371,12 @@ class GrowingHits:
 
     def _first(self, num_pages: int) -> Float64Array:
         """The first vector of the rounds, sum 1: last authorities, the mean for new pages, and a little everywhere."""
-        known = self._a[:num_pages]
-        mean = float(known.mean()) if len(known) else 1.0
+        before = self._a[:num_pages]
+        mean = float(before.mean()) if len(before) else 1.0
         if not 0.0 < mean < np.inf:
             return np.full(num_pages, 1.0 / max(num_pages, 1))
         a = np.full(num_pages, mean)
-        a[: len(known)] = known * (1 - MIX) + mean * MIX
+        a[: len(before)] = before * (1 - MIX) + mean * MIX
         a /= a.sum()
         return a
 
@@ -399,7 +399,7 @@ class _Crawl:
         pages: UInt32Array,
         places: UInt64Array,
         hosts: UInt32Array,
-        known: UInt64Array = UNKNOWN,
+        taken_in: UInt64Array = UNKNOWN,
         longest: int = 0,
     ) -> None:
         from inlink.reranking.kernels.push import check, increasing
@@ -407,7 +407,7 @@ class _Crawl:
         if len(pages) != len(places):
             raise ParameterError(f"{len(pages):,} pages have {len(places):,} places")
         log, pages, places = _frozen(log), _frozen(pages), _frozen(places)
-        longer, sound = check(log, pages, places, known, np.uint64(num_pages))
+        longer, sound = check(log, pages, places, taken_in, np.uint64(num_pages))
         if sound < len(pages):
             raise DamageError(
                 f"byte {int(places[int(sound)]):,} of the crawl's log has no valid visit of page "
@@ -446,9 +446,9 @@ def _tolerance(tol: float) -> float:
 
 
 def _starting(values: npt.ArrayLike | None) -> Float64Array:
-    given = np.array([] if values is None else values, np.float64)
-    given[~(np.abs(given) <= LARGEST)] = 0.0
-    return given
+    start = np.array([] if values is None else values, np.float64)
+    start[~(np.abs(start) <= LARGEST)] = 0.0
+    return start
 
 
 def _lengthened(values: AnyArray, length: int) -> AnyArray:
@@ -466,12 +466,12 @@ def _frozen(values: AnyArray) -> AnyArray:
     return view
 
 
-def _column(given: npt.ArrayLike | None, num_pages: int, name: str, none: AnyArray) -> AnyArray:
-    if given is None:
+def _column(values: npt.ArrayLike | None, num_pages: int, name: str, none: AnyArray) -> AnyArray:
+    if values is None:
         return _frozen(none)
-    values = np.asarray(given, none.dtype)
-    if values.shape != (num_pages,):
+    column = np.asarray(values, none.dtype)
+    if column.shape != (num_pages,):
         raise ParameterError(
-            f"{name} must have one number for each of {num_pages:,} pages; got shape {values.shape}"
+            f"{name} must have one number for each of {num_pages:,} pages; got shape {column.shape}"
         )
-    return _frozen(values)
+    return _frozen(column)

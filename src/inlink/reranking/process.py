@@ -215,12 +215,12 @@ def published(folder: Path) -> tuple[Float32Array | None, tuple[int, int] | None
     Both are None if there is no ranking, or it is damaged or of another crawl.
     """
     try:
-        found = Folder(folder / NAME, KIND, VERSION)
-        found.verify()
-        identity = int(found.header.meta["covers"]), found.header.files["rank"].crc32
-        if is_foreign(found.header.meta, folder):
+        ranks = Folder(folder / NAME, KIND, VERSION)
+        ranks.verify()
+        identity = int(ranks.header.meta["covers"]), ranks.header.files["rank"].crc32
+        if is_foreign(ranks.header.meta, folder):
             return None, None
-        return np.array(found.array("rank"), np.float32), identity
+        return np.array(ranks.array("rank"), np.float32), identity
     except (FolderError, KeyError, TypeError, ValueError):
         return None, None
 

@@ -55,7 +55,7 @@ class Keywords:
         )
         # Phrases with their weights, by first word.
         self._phrases: dict[str, list[tuple[list[str], float]]] = {}
-        known: set[tuple[str, ...]] = set()
+        phrases: set[tuple[str, ...]] = set()
         for keyword, weight in pairs:
             phrase = words(keyword) if isinstance(keyword, str) else []
             if not phrase:
@@ -64,11 +64,11 @@ class Keywords:
                 raise ParameterError(
                     f"keywords: the weight of {keyword!r:.200} must be a number; got {weight!r:.200}"
                 )
-            if tuple(phrase) in known:
+            if tuple(phrase) in phrases:
                 raise ParameterError(f"keywords: {keyword!r:.200} is repeated, perhaps in another form")
-            known.add(tuple(phrase))
+            phrases.add(tuple(phrase))
             self._phrases.setdefault(phrase[0], []).append((phrase, float(weight)))
-        if not known:
+        if not phrases:
             raise ParameterError("keywords: expected at least one word")
 
     def __call__(self, reading: Reading) -> float:

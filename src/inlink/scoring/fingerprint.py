@@ -49,10 +49,10 @@ def fingerprint(text: str) -> int:
     >>> fingerprint("Please wait")
     0
     """
-    found = words(text)
-    if len(found) < FEWEST_WORDS:
+    sequence = words(text)
+    if len(sequence) < FEWEST_WORDS:
         return 0
-    encoded = "\n".join(found).encode("utf-8", "surrogatepass").split(b"\n")
+    encoded = "\n".join(sequence).encode("utf-8", "surrogatepass").split(b"\n")
     codes = np.fromiter(map(crc32, encoded), np.uint64, len(encoded))
     ones = np.zeros(64, np.int64)
     # Long texts are counted in parts, because each shingle takes 64 bytes while it is counted.

@@ -27,7 +27,7 @@ def robots_words(header: str | Iterable[str]) -> set[str]:
     >>> sorted(robots_words(["noarchive, NOFOLLOW", "otherbot: noindex, nosnippet"]))
     ['noarchive', 'nofollow']
     """
-    found: set[str] = set()
+    directives: set[str] = set()
     for line in [header] if isinstance(header, str) else header:
         for_us = True
         for part in line[:_MAX_HEADER].lower().split(","):
@@ -36,8 +36,8 @@ def robots_words(header: str | Iterable[str]) -> set[str]:
             if named:
                 for_us = name.strip() in OUR_NAMES
             if for_us:
-                found.update((rest if named else part).split())
-    return found
+                directives.update((rest if named else part).split())
+    return directives
 
 
 def asks(words: set[str]) -> tuple[bool, bool]:
@@ -61,13 +61,13 @@ def canonicals_in_header(header: str | Iterable[str], base: str | None) -> set[s
     base : str or None
         The page's URL in canonical form. None: the result is empty.
     """
-    found: set[str | None] = set()
+    canonicals: set[str | None] = set()
     for line in [header] if isinstance(header, str) else header:
         for target, parameters in _LINK.findall(line[:_MAX_HEADER]):
             rel = _REL.search(parameters)
             if rel and "canonical" in (rel[1] or rel[2] or "").lower().split() and base is not None:
-                found.add(canonical(target, base))
-    return found
+                canonicals.add(canonical(target, base))
+    return canonicals
 
 
 def only(named: set[str | None]) -> str | None:

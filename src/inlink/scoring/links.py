@@ -75,17 +75,17 @@ class LinkScorer:
         own_host = _host_and_rest(canonical(reading.url) or "")[0]
         scores = []
         for link in reading.links:
-            anchor = self._similarity([*words(link.text), *words(_said_by(link.url, own_host))])
+            anchor = self._similarity([*words(link.text), *words(_described_by(link.url, own_host))])
             context = 1.0 if anchor > 0 else self._similarity(words(link.around))
             neighbourhood = self.BETA * anchor + (1 - self.BETA) * context
             scores.append(self.GAMMA * inherited + (1 - self.GAMMA) * neighbourhood)
         return scores
 
-    def _similarity(self, found: Iterable[str]) -> float:
-        return len(self.topic.intersection(found)) / len(self.topic)
+    def _similarity(self, text: Iterable[str]) -> float:
+        return len(self.topic.intersection(text)) / len(self.topic)
 
 
-def _said_by(url: str, own_host: str) -> str:
+def _described_by(url: str, own_host: str) -> str:
     """Return the parts of a canonical URL whose words describe its page."""
     host, rest = _host_and_rest(url)
     return unquote(rest if host == own_host else f"{host} {rest}")

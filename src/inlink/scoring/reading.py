@@ -171,9 +171,9 @@ class _Links:
             if self._base is not None:
                 for number, node in enumerate(self.words.anchors):
                     attributes = node.attributes
-                    found = self._base.canonical_links([attributes.get("href") or ""], refused)
+                    urls = self._base.canonical_links([attributes.get("href") or ""], refused)
                     nofollow = "rel" in attributes and no_follow(attributes["rel"])
-                    links += [PageLink(url, nofollow, self.words, number) for url in found]
+                    links += [PageLink(url, nofollow, self.words, number) for url in urls]
             self._found = links, refused
         return self._found
 
@@ -225,8 +225,8 @@ def read_page(
     robots = robots_words(robots_header)
     form = canonical(url)
     named = canonicals_in_header(link_header, form)
-    if charset is None and (found := _CHARSET.search(parameters)):
-        charset = found[1]
+    if charset is None and (match := _CHARSET.search(parameters)):
+        charset = match[1]
     if kind in UNTYPED and looks_like_html(body):
         kind = "text/html"
     readable = kind in _HTML_TYPES or kind.startswith("text/")
@@ -266,7 +266,7 @@ def read_page(
                 canonicals.append(attributes["href"] or "")
     if form is not None:
         base = Base(form, href, self_links=self_links)
-        named.update(base.canonical(one) for one in canonicals)
+        named.update(base.canonical(address) for address in canonicals)
     return Reading(url, title or "", only(named), *asks(robots), problem, _Links(base, seen))
 
 
@@ -277,26 +277,26 @@ def _walk(tree: LexborHTMLParser, numbers: dict[int, int]) -> tuple[str, dict[in
     # `apart`: white space comes before the next text.
     length, apart = 0, False
     for node, tag, begins in _steps(tree.root) if tree.root else ():
-        said = ""
+        text = ""
         if tag == "-text":
-            said = node.text_content or "" if begins else ""
+            text = node.text_content or "" if begins else ""
         elif tag == "img" or tag == "area":
-            said = f" {node.attributes.get('alt') or ''} " if begins else ""
+            text = f" {node.attributes.get('alt') or ''} " if begins else ""
         elif tag not in _INLINE:
             apart = True
         if (tag == "a" or tag == "area") and (number := numbers.get(node.mem_id)) is not None:
             spans[number] = (length, MAX_TEXT) if begins else (spans[number][0], length)
-        if not said:
+        if not text:
             continue
-        collapsed = " ".join(said.split())
+        collapsed = " ".join(text.split())
         if not collapsed:
             apart = True
             continue
-        if length and (apart or said[0].isspace()):
+        if length and (apart or text[0].isspace()):
             collapsed = " " + collapsed
         parts.append(collapsed)
         length += len(collapsed)
-        apart = said[-1].isspace()
+        apart = text[-1].isspace()
         if length >= MAX_TEXT:
             break
     return "".join(parts)[:MAX_TEXT], spans

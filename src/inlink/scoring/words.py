@@ -53,17 +53,17 @@ def words(text: str) -> list[str]:
     if text.isascii():
         return _ASCII.findall(text.lower())
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    found: list[str] = []
+    parts: list[str] = []
     for run in _runs().findall(_UNSEEN.sub("", text)):
         if run.isascii() or not _SPACELESS.search(run):
-            found.append(run)
+            parts.append(run)
             continue
         for place, part in enumerate(_SPACELESS.split(run)):
             if place % 2 and len(part) > 1:
-                found += [part[k : k + 2] for k in range(len(part) - 1)]
+                parts += [part[k : k + 2] for k in range(len(part) - 1)]
             elif part:
-                found.append(part)
-    return found
+                parts.append(part)
+    return parts
 
 
 def topic_words(topic: str) -> list[str]:
@@ -76,7 +76,7 @@ def topic_words(topic: str) -> list[str]:
     """
     if not isinstance(topic, str):
         raise ParameterError(f"topic: expected words, such as 'postgres replication'; got {topic!r:.200}")
-    found = list(dict.fromkeys(words(topic)))
-    if not found:
+    distinct = list(dict.fromkeys(words(topic)))
+    if not distinct:
         raise ParameterError(f"topic: {topic!r:.200} has no words; use words such as 'postgres replication'")
-    return found
+    return distinct
