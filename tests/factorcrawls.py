@@ -62,11 +62,11 @@ def damage(folder: Path, name: str, how: str) -> None:
         writer.header.meta = ranks.header.meta
 
 
-def shares_of_process(folder: Path, name: str, *options: str) -> list[float]:
+def shares_of_process(folder: Path, name: str, **options: object) -> list[float]:
     """The shares that the ranking process publishes when it ranks a crawl anew."""
     uuid = published(folder).header.uuid
-    command = [sys.executable, "-m", "inlink.reranking.process", str(folder / "c"), "--algorithm", "pagerank"]
-    with subprocess.Popen([*command, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    command = [sys.executable, "-m", "inlink.reranking.process", str(folder / "c"), json.dumps(options)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(b"rank\n")

@@ -30,9 +30,7 @@ RANKED = ("pagerank", "host-diverse", "hits", "hits-by-score")
 
 def publish(crawl: Crawl) -> None:
     """Rank all events so far, as the ranking process does, without adopting the ranking."""
-    ranker = process.Ranker(
-        crawl.folder, process.parsed([str(crawl.folder), *crawl._upkeep._options]), threading.Event()
-    )
+    ranker = process.Ranker(crawl.folder, crawl._upkeep._options, threading.Event())
     ranker.rank()
     ranker.reader.close()
 

@@ -213,7 +213,7 @@ def test_the_ranking_process_computes_distrust(tmp_path, bad):
         fill(crawl)
         crawl.rerank(wait=True)
         here = np.array(published(tmp_path).array("distrust")).tolist()
-        assert shares_of_process(tmp_path, "distrust", "--distrust") == here
+        assert shares_of_process(tmp_path, "distrust", factors=["distrust"]) == here
         assert published(tmp_path).header.meta["distrust"] == crawl._frontier.host_factors[0].identity
 
 

@@ -16,9 +16,9 @@ pytestmark = pytest.mark.slow
 class Process:
     """The ranking process, asked and answering."""
 
-    def __init__(self, *arguments: object) -> None:
+    def __init__(self, folder: object, **options: object) -> None:
         self.popen = subprocess.Popen(
-            [sys.executable, "-m", "inlink.reranking.process", *map(str, arguments)],
+            [sys.executable, "-m", "inlink.reranking.process", str(folder), json.dumps(options)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -41,8 +41,8 @@ class Process:
 
 
 @contextmanager
-def process(*arguments: object):
-    running = Process(*arguments)
+def process(folder: object, **options: object):
+    running = Process(folder, **options)
     try:
         yield running
     finally:
@@ -121,7 +121,7 @@ def others(folder) -> dict[str, bytes]:
 
 def test_the_process_ranks_a_crawl_that_goes_on(tmp_path):
     folder = tmp_path / "crawl"
-    with Site(folder) as site, process(folder, "--tol", "1e-6") as ranker:
+    with Site(folder) as site, process(folder, tol=1e-6) as ranker:
         for turn in range(1, 4):
             site.visit_some(20, seed=turn)
             before = others(folder)
@@ -135,11 +135,11 @@ def test_the_process_ranks_a_crawl_that_goes_on(tmp_path):
             assert meta["algorithm"] == "pagerank"
             assert (answer["ready"], answer["pages"]) == (turn, len(site.order))
         assert ranker.end() == (0, "")
-    with process(folder, "--tol", "1e-6") as again:
+    with process(folder, tol=1e-6) as again:
         assert again.rank()["sweeps"] < 1, "it starts from what was published"
     file = next((folder / "ranks").glob("*/rank.bin"))
     file.write_bytes(bytes(file.stat().st_size))
-    with process(folder, "--tol", "1e-6") as anew:
+    with process(folder, tol=1e-6) as anew:
         assert anew.rank()["sweeps"] > 1, "what is damaged is no start"
 
 
@@ -149,16 +149,16 @@ def test_the_process_ranks_with_scores_across_hosts(tmp_path):
         site.visit_some(30, seed=8)
         r = np.array([site.scores[url] for url in site.order])
         A = site.arcs(across=True)
-        switches = ["--use-scores", "--cross-domain-only"]
-        with process(folder, "--tol", "1e-6", *switches) as ranker:
+        switches = {"use_scores": True, "cross_domain_only": True}
+        with process(folder, tol=1e-6, **switches) as ranker:
             ranker.rank()
             rank, meta = rank_of(folder, site)
             exact = exact_pagerank(A, r + 1e-6, 0.85)
             assert np.abs(rank - exact).sum() <= (meta["error"] + 1e-7) * exact.sum()
             assert meta["use_scores"]
             assert meta["cross_domain_only"]
-        hits = [*switches, "--algorithm", "hits", "--max-iter", "3000", "--share", "0.9"]
-        with process(folder, "--tol", "1e-8", *hits) as ranker:
+        hits = switches | {"algorithm": "hits", "max_iter": 3000, "share": 0.9}
+        with process(folder, tol=1e-8, **hits) as ranker:
             ranker.rank()
             rank, meta = rank_of(folder, site)
     assert meta["algorithm"] == "hits"
@@ -170,7 +170,7 @@ def test_the_process_ends_with_its_input_whatever_it_does(tmp_path):
     folder = tmp_path / "crawl"
     with Site(folder) as site:
         site.visit_some(30, seed=1)
-        with process(folder, "--share", "1e-9") as ranker:  # would rest for days
+        with process(folder, share=1e-9) as ranker:  # would rest for days
             ranker.ask()
             assert ranker.end() == (0, "")
     assert not (folder / "ranks").exists()
@@ -180,15 +180,16 @@ def test_the_process_ends_with_its_input_whatever_it_does(tmp_path):
 def test_the_process_says_what_is_wrong(tmp_path):
     crawl = tmp_path / "crawl"
     Site(crawl).crawl.close()
-    for arguments, asked, said in [
-        ([tmp_path / "none"], "rank", "none does not exist"),
-        ([tmp_path], "rank", "is not an inlink folder"),
-        ([crawl, "--share", "0"], "rank", "--share must be in (0, 1]; got 0.0"),
-        ([crawl, "--algorithm", "opic"], "rank", "invalid choice"),
-        ([crawl, "--tol", "0"], "rank", "tol must be in"),
-        ([crawl], "sort", "has only the command rank; got 'sort'"),
+    for folder, options, asked, said in [
+        (tmp_path / "none", {}, "rank", "none does not exist"),
+        (tmp_path, {}, "rank", "is not an inlink folder"),
+        (crawl, {"share": 0}, "rank", "share must be in (0, 1]; got 0.0"),
+        (crawl, {"algorithm": "opic"}, "rank", "algorithm must be one of pagerank, hits; got 'opic'"),
+        (crawl, {"tol": 0}, "rank", "tol must be in"),
+        (crawl, {"speed": 1}, "rank", "cannot be used: Object contains unknown field `speed`"),
+        (crawl, {}, "sort", "has only the command rank; got 'sort'"),
     ]:
-        with process(*arguments) as ranker:
+        with process(folder, **options) as ranker:
             if asked == "sort":
                 ranker.ask(asked)
             told = json.loads(ranker.popen.stdout.readline())
@@ -201,6 +202,6 @@ def test_the_process_ranks_a_crawl_of_nothing(tmp_path):
     folder = tmp_path / "crawl"
     with Site(folder) as site:
         for algorithm in ("pagerank", "hits"):
-            with process(folder, "--algorithm", algorithm) as ranker:
+            with process(folder, algorithm=algorithm) as ranker:
                 assert ranker.rank()["pages"] == 0
                 assert len(rank_of(folder, site)[0]) == 0

@@ -28,7 +28,7 @@ from inlink.errors import ParameterError
 from inlink.factors.mass import GAMMA, LEAST, trusted_shares
 from inlink.factors.parts import combined
 from inlink.rank.spam import spam_mass
-from inlink.reranking.process import Ranker, parsed
+from inlink.reranking.process import Ranker, RankingOptions
 from strategies import Arcs, arcs
 
 GOOD, FARM = "http://good.example/", "http://farm.example/"
@@ -77,10 +77,10 @@ def test_priorities_are_multiplied_by_the_share_that_comes_from_trusted_pages(tm
     assert order.index(FARM) > order.index(f"{GOOD}1")
 
 
-def ranked(folder, *options):
+def ranked(folder, **options):
     """Rank the crawl in a folder as the ranking process does, and publish the ranking."""
-    given = [str(folder / "c"), "--algorithm", "pagerank", *options]
-    ranker = Ranker(folder / "c", parsed(given), threading.Event())
+    options = RankingOptions(trust=True, factors=["spam_mass"], **options)
+    ranker = Ranker(folder / "c", options, threading.Event())
     try:
         ranker.rank()
     finally:
@@ -150,7 +150,7 @@ def test_shares_are_those_of_a_dense_solution(tmp_path_factory, web: Arcs, num_h
     weights = np.where(np.arange(size) < 2, np.arange(size) + 1.0, 0)
     expected = exact_shares(links, weights, hosts, int(hosts.max()) + 1)
     np.testing.assert_allclose(found, expected[hosts], atol=0.02)
-    ranked(folder, "--trust", "--spam-mass", "--tol", "1e-9", *["--cross-domain-only"] * cross)
+    ranked(folder, tol=1e-9, cross_domain_only=cross)
     np.testing.assert_allclose(published(folder).array("trusted_share"), expected, rtol=1e-5)
 
 
@@ -251,7 +251,7 @@ def test_the_ranking_process_computes_the_shares(tmp_path, trust):
         fill(crawl)
         crawl.rerank(wait=True)
         here = np.array(published(tmp_path).array("trusted_share")).tolist()
-        assert shares_of_process(tmp_path, "trusted_share", "--trust", "--spam-mass") == here
+        assert shares_of_process(tmp_path, "trusted_share", trust=True, factors=["spam_mass"]) == here
     assert published(tmp_path).header.meta["trusted_share"] == 1
 
 
@@ -287,7 +287,7 @@ def test_each_moment_before_and_after_the_trusted_pages_has_an_order(tmp_path, t
 def test_a_crawl_without_trusted_pages_has_no_shares(tmp_path):
     with crawl_of(tmp_path) as crawl:
         crawl.seed([FARM])
-    ranked(tmp_path, "--trust", "--spam-mass")
+    ranked(tmp_path)
     assert published(tmp_path).header.meta["trusted_share"] == 0
     with pytest.raises(KeyError):
         published(tmp_path).array("trusted_share")

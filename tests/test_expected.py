@@ -140,8 +140,7 @@ def test_a_ranking_without_expected_ranks_is_used_as_it_is(tmp_path):
 
 def publish(crawl) -> None:
     """Rank all events so far, as the ranking process does, without adopting the ranking."""
-    options = process.parsed([str(crawl.folder), *crawl._upkeep._options])
-    ranker = process.Ranker(crawl.folder, options, threading.Event())
+    ranker = process.Ranker(crawl.folder, crawl._upkeep._options, threading.Event())
     ranker.rank()
     ranker.reader.close()
 

@@ -18,6 +18,7 @@ from inlink.crawl.folder import look
 from inlink.frontier import ranked
 from inlink.frontier.adoption import adopt
 from inlink.reranking import handle
+from inlink.reranking.process import RankingOptions
 from patience import wait_until
 
 pytestmark = pytest.mark.slow
@@ -272,7 +273,7 @@ def test_a_ranking_process_that_is_stopped_is_not_waited_for(tmp_path, monkeypat
 
 
 def test_waits_between_starts_grow():
-    reranker = handle.Reranker(Path("nowhere"), [])
+    reranker = handle.Reranker(Path("nowhere"), RankingOptions())
     waits = []
     for _ in range(12):
         reranker.give_up("died")
@@ -285,7 +286,7 @@ def test_waits_between_starts_grow():
 
 def test_an_answer_that_is_none_ends_the_process(tmp_path, caplog):
     program = "import sys; sys.stdin.readline(); print('{', flush=True); sys.stdin.read()"
-    reranker = handle.Reranker(tmp_path, [])
+    reranker = handle.Reranker(tmp_path, RankingOptions())
     reranker._process = subprocess.Popen(
         [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )

@@ -6,13 +6,12 @@ one thread, so the same events give the same bits. A ranking therefore can be co
 chain, and the checksums show whether the values are those that were adopted.
 """
 
-import argparse
 import os
 import shutil
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -25,7 +24,7 @@ from inlink.factors.table import HOST_FACTORS, factors_given
 from inlink.frontier.policy import Policy
 from inlink.frontier.settings import Settings
 from inlink.reranking.live import LEAST_TOL
-from inlink.reranking.process import ALGORITHMS, KIND, NAME, VERSION, Ranker
+from inlink.reranking.process import ALGORITHMS, KIND, NAME, VERSION, Ranker, RankingOptions
 from inlink.store.backup import copy_folder
 from inlink.store.format import KINDS, RANKING, SYNCED, RankingRecord, size_of, struct_of
 from inlink.store.log import EVENTS
@@ -138,17 +137,17 @@ def payload_of(header: Header) -> bytes:
     return _RECORD.pack(meta["covers"], entry.crc32) + text
 
 
-def ranking_options(settings: Settings, policy: type[Policy] | Policy) -> list[str]:
+def ranking_options(settings: Settings, policy: type[Policy] | Policy) -> RankingOptions:
     """Return the options of the ranking process for a crawl with these settings."""
-    flags = [
-        *(name for name in ("use_scores", "cross_domain_only", "trust") if getattr(settings, name)),
-        *factors_given(settings),
-        *(["expected"] if policy.takes_expected else []),
-    ]
-    return [
-        *("--algorithm", policy.algorithm or "none", "--damping", str(settings.damping)),
-        *(f"--{flag.replace('_', '-')}" for flag in flags),
-    ]
+    return RankingOptions(
+        algorithm=policy.algorithm or "",
+        damping=settings.damping,
+        use_scores=settings.use_scores,
+        cross_domain_only=settings.cross_domain_only,
+        trust=settings.trust is not None,
+        factors=factors_given(settings),
+        expected=policy.takes_expected,
+    )
 
 
 def adopted_rankings(pages: Pages, begin: int = 0) -> list[Adopted]:
@@ -290,13 +289,22 @@ def _computed(source: Path, copy: Path, chain: Sequence[Adopted]) -> bool:
 
 
 def _ranker(folder: Path, ranking: Adopted) -> Ranker:
-    given: dict[str, Any] = msgspec.structs.asdict(ranking.parameters)
-    factors = [kind.setting for kind in HOST_FACTORS if given[kind.name]]
+    parameters = ranking.parameters
+    factors = [kind.setting for kind in HOST_FACTORS if getattr(parameters, kind.name)]
     if not (folder / DISTRUST).exists():
         factors = [name for name in factors if name != DISTRUST]
-    given |= {"trust": given["trust"] > 0, "factors": factors}
-    settings = argparse.Namespace(**given | {"algorithm": ranking.algorithm, "share": 1.0})
-    return Ranker(folder, settings, threading.Event())
+    options = RankingOptions(
+        algorithm=ranking.algorithm,
+        damping=parameters.damping,
+        tol=parameters.tol,
+        max_iter=parameters.max_iter,
+        use_scores=parameters.use_scores,
+        cross_domain_only=parameters.cross_domain_only,
+        trust=parameters.trust > 0,
+        factors=factors,
+        expected=parameters.expected > 0,
+    )
+    return Ranker(folder, options, threading.Event())
 
 
 def extend(source: Path, target: Path, size: int) -> None:

@@ -26,7 +26,6 @@ from inlink.crawl.settings import FILE, encoded, from_data, stored
 from inlink.errors import FolderError, ParameterError
 from inlink.frontier.policies import POLICIES
 from inlink.frontier.ranked import RANKINGS, STORED, by_stored_ranking
-from inlink.reranking import process
 from inlink.reranking.process import Ranker
 from inlink.store.backup import copy_folder
 from inlink.store.format import SETTINGS, Head, struct_of
@@ -254,8 +253,7 @@ def _rank(copy: Path, settings: Any) -> None:
     """Rank the copy as its policy does."""
     if _algorithm(settings) is None:
         return
-    options = ranking_options(settings, POLICIES[settings.policy])
-    ranker = Ranker(copy, process.parsed([str(copy), *options]), threading.Event())
+    ranker = Ranker(copy, ranking_options(settings, POLICIES[settings.policy]), threading.Event())
     try:
         ranker.rank()
     finally:

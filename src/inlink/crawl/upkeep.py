@@ -6,6 +6,8 @@ import time
 from collections.abc import Iterator
 from itertools import chain
 
+from msgspec.structs import replace
+
 from inlink.base.clock import VirtualClock
 from inlink.crawl.adopted import adopted_rankings, payload_of, ranking_options
 from inlink.crawl.arguments import checked_states
@@ -14,7 +16,6 @@ from inlink.crawl.checkpointing import save
 from inlink.crawl.journal import Journal
 from inlink.errors import InlinkError, InputError, ParameterError
 from inlink.frontier.adoption import Adoption, adopt
-from inlink.reranking import process
 from inlink.reranking.handle import Reranker
 from inlink.reranking.process import Ranker
 from inlink.store import inbox
@@ -28,7 +29,7 @@ __all__ = ["Upkeep"]
 _log = logging.getLogger("inlink.crawl")
 
 # Share of one processor that HITS may use: each of its rounds goes over all links.
-HITS_SHARE = "0.5"
+HITS_SHARE = 0.5
 FIRST_PAGES = 100
 FIRST_SECONDS = 10.0
 """The first ranking starts after FIRST_PAGES crawled pages or after FIRST_SECONDS, whichever is first."""
@@ -64,8 +65,8 @@ class Upkeep:
         self.at_once = isinstance(journal.clock, VirtualClock)
         self.frontier, self.pages, self._log = frontier, frontier.pages, journal.log
         self._options = ranking_options(frontier.settings, frontier.policy)
-        share = ["--share", HITS_SHARE] if frontier.policy.algorithm == "hits" else []
-        self.reranker = Reranker(self.pages.folder, self._options + share)
+        share = HITS_SHARE if frontier.policy.algorithm == "hits" else 1.0
+        self.reranker = Reranker(self.pages.folder, replace(self._options, share=share))
         self._ranker: Ranker | None = None
         # The ranking that is being taken over.
         self._adoption: Adoption | None = None
@@ -180,8 +181,7 @@ class Upkeep:
             # The new ranking starts from what it published, so the log must name that.
             self._adopt()
         if self._ranker is None:
-            options = process.parsed([str(self.pages.folder), *self._options])
-            self._ranker = Ranker(self.pages.folder, options, threading.Event())
+            self._ranker = Ranker(self.pages.folder, self._options, threading.Event())
         self._ranker.rank()
         self._adopt()
         while self.frontier.queue.rekeying:

@@ -14,7 +14,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from inlink.base.memory import memory_left
+from inlink.reranking.process import RankingOptions
 
 __all__ = ["Reranker"]
 
@@ -37,8 +40,7 @@ class Reranker:
     ----------
     folder : Path
         The crawl's folder.
-    options : list of str
-        Arguments of the process's command line.
+    options : RankingOptions
 
     Attributes
     ----------
@@ -48,7 +50,7 @@ class Reranker:
         The reason why the last try failed; None after a ranking was made.
     """
 
-    def __init__(self, folder: Path, options: list[str]) -> None:
+    def __init__(self, folder: Path, options: RankingOptions) -> None:
         self.folder, self.options = folder, options
         self.busy = False
         self.failed: str | None = None
@@ -82,8 +84,9 @@ class Reranker:
 
     def _start(self) -> None:
         self._heard = b""
+        options = msgspec.json.encode(self.options).decode()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "inlink.reranking.process", str(self.folder), *self.options],
+            [sys.executable, "-m", "inlink.reranking.process", str(self.folder), options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             # Ctrl-C is meant for the crawl. The crawl then closes the process's input.

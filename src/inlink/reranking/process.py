@@ -1,16 +1,16 @@
 """The process that ranks a crawl while the crawl runs.
 
-``python -m inlink.reranking.process FOLDER --algorithm pagerank|hits`` reads lines from its standard input and answers
-each ``rank`` with one line of JSON on its standard output::
+``python -m inlink.reranking.process FOLDER OPTIONS`` gets :class:`RankingOptions` as JSON. It reads lines from its
+standard input and answers each ``rank`` with one line of JSON on its standard output::
 
     {"ready": 1, "covers": 73400320, "pages": 812345, "seconds": 1.2, "sweeps": 0.31}
 
 The ranking then covers the first ``covers`` bytes of the log, and has replaced the previous ranking in
 ``FOLDER/ranks``. This is an inlink folder of kind ``ranks`` with the array ``rank`` float32[pages] (PageRank: x of
-:mod:`inlink.reranking.live`, not normalised; HITS: authorities of mean 1). With ``--expected`` it also has the array
-``expected`` float32[pages] (:mod:`inlink.reranking.expected`). With ``--distrust`` it has the array ``distrust``
-float32[hosts] (:mod:`inlink.factors.distrust`). With ``--spam-mass`` and trusted pages it has the array
-``trusted_share`` float32[hosts] (:mod:`inlink.factors.mass`). Its header also has ``covers``, ``algorithm``,
+:mod:`inlink.reranking.live`, not normalised; HITS: authorities of mean 1). With ``expected`` it also has the array
+``expected`` float32[pages] (:mod:`inlink.reranking.expected`). With the factor by distrust it has the array
+``distrust`` float32[hosts] (:mod:`inlink.factors.distrust`). With the factor by spam mass, and trusted pages, it has
+the array ``trusted_share`` float32[hosts] (:mod:`inlink.factors.mass`). Its header also has ``covers``, ``algorithm``,
 ``damping``, ``tol``, ``max_iter``, ``lambda``, ``error``, ``converged``, ``use_scores``, ``scored``, ``trust``,
 ``distrust`` (the checksum of the list), ``trusted_share`` and ``expected`` (each 0 or 1), ``cross_domain_only``, and
 ``crawl``, the uuid of the crawl. ``before`` names the ranking that the computation started from, by the byte that it
@@ -21,7 +21,6 @@ The process ends as soon as its standard input closes, so it cannot outlive the 
 line ``{"error": "…"}`` and exit code 2. The process starts from the ranking in the folder.
 """
 
-import argparse
 import contextlib
 import json
 import os
@@ -30,9 +29,11 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
+import msgspec
 import numpy as np
 
 from inlink.base.arrays import Float32Array, Float64Array, UInt32Array
@@ -48,10 +49,46 @@ from inlink.reranking.live import GrowingHits, GrowingPageRank, Update
 from inlink.reranking.soundness import is_foreign
 from inlink.store.reader import Reader, crawl_folder
 
-__all__ = ["ALGORITHMS", "KIND", "NAME", "VERSION", "Ranker", "main", "parsed"]
+__all__ = ["ALGORITHMS", "KIND", "NAME", "VERSION", "Ranker", "RankingOptions", "main"]
 
 NAME, KIND, VERSION = "ranks", "ranks", 1
 ALGORITHMS = ("pagerank", "hits")
+
+
+class RankingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The options of the ranking process.
+
+    Attributes
+    ----------
+    algorithm : {"pagerank", "hits"}
+    damping : float
+        Of PageRank.
+    tol : float
+        PageRank: the relative L1 error. HITS: the change in the last round.
+    max_iter : int
+        Maximum number of rounds of HITS.
+    use_scores, cross_domain_only : bool
+        Mix content scores in; leave out links within one host.
+    trust : bool
+        Teleport to the crawl's trusted pages only.
+    factors : sequence of str
+        The settings of the factors whose shares are published too: see :data:`inlink.factors.table.HOST_FACTORS`.
+    expected : bool
+        Publish the ranks that pages can expect too.
+    share : float
+        Maximum share of one processor.
+    """
+
+    algorithm: str = "pagerank"
+    damping: float = 0.85
+    tol: float = 1e-4
+    max_iter: int = 100
+    use_scores: bool = False
+    cross_domain_only: bool = False
+    trust: bool = False
+    factors: Sequence[str] = ()
+    expected: bool = False
+    share: float = 1.0
 
 
 class Ranker:
@@ -61,8 +98,7 @@ class Ranker:
     ----------
     folder : Path
         The crawl's folder.
-    settings : argparse.Namespace
-        The options of :func:`main`.
+    settings : RankingOptions
     ended : threading.Event
         Once this is set, the work stops at the next slice.
 
@@ -72,9 +108,13 @@ class Ranker:
         If the folder holds no crawl, or a setting is outside its range.
     """
 
-    def __init__(self, folder: Path, settings: argparse.Namespace, ended: threading.Event) -> None:
+    def __init__(self, folder: Path, settings: RankingOptions, ended: threading.Event) -> None:
+        if settings.algorithm not in ALGORITHMS:
+            raise ParameterError(
+                f"algorithm must be one of {', '.join(ALGORITHMS)}; got {settings.algorithm!r}"
+            )
         if not 0 < settings.share <= 1:
-            raise ParameterError(f"--share must be in (0, 1]; got {settings.share!r}")
+            raise ParameterError(f"share must be in (0, 1]; got {settings.share!r}")
         self.folder, self.settings = folder, settings
         # It is no method, because the rankings below hold it, and a cycle would keep the crawl in memory.
         self._between = _Rests(settings.share, ended)
@@ -225,44 +265,6 @@ def published(folder: Path) -> tuple[Float32Array | None, tuple[int, int] | None
         return None, None
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise ParameterError(message)
-
-
-def parsed(arguments: list[str] | None) -> argparse.Namespace:
-    """Parse the options of :func:`main` from a command line.
-
-    Raises
-    ------
-    inlink.errors.ParameterError
-        If an option is unknown or its value cannot be used.
-    """
-    parser = _Parser(prog="python -m inlink.reranking.process", description="Rank a crawl while it goes on.")
-    parser.add_argument("folder", type=Path, help="the crawl's folder")
-    parser.add_argument("--algorithm", choices=ALGORITHMS, default="pagerank")
-    parser.add_argument("--damping", type=float, default=0.85, help="of PageRank (0.85)")
-    parser.add_argument(
-        "--tol", type=float, default=1e-4, help="relative L1 error, or what a round moves (1e-4)"
-    )
-    parser.add_argument("--max-iter", type=int, default=100, help="rounds of HITS at most (100)")
-    parser.add_argument("--use-scores", action="store_true", help="mix content scores in")
-    parser.add_argument("--trust", action="store_true", help="teleport to the crawl's trusted pages only")
-    parser.set_defaults(factors=[])
-    for kind in HOST_FACTORS:
-        parser.add_argument(
-            f"--{kind.setting.replace('_', '-')}",
-            dest="factors",
-            action="append_const",
-            const=kind.setting,
-            help=f"publish the {kind.name} of hosts too",
-        )
-    parser.add_argument("--expected", action="store_true", help="publish the ranks that pages can expect too")
-    parser.add_argument("--cross-domain-only", action="store_true", help="leave out links within one host")
-    parser.add_argument("--share", type=float, default=1.0, help="of one processor at most (1)")
-    return parser.parse_args(arguments)
-
-
 def _listen(lines: "queue.SimpleQueue[str | None]", ended: threading.Event) -> None:
     """Pass on the lines of standard input until it closes.
 
@@ -288,12 +290,15 @@ def _tell(answer: dict[str, Any]) -> None:
         raise _EndedError from None
 
 
-def _serve(arguments: list[str] | None) -> None:
-    settings = parsed(arguments)
+def _serve(folder: str, options: str = "{}") -> None:
+    try:
+        settings = msgspec.json.decode(options, type=RankingOptions)
+    except msgspec.MsgspecError as error:
+        raise ParameterError(f"the options of the ranking process cannot be used: {error}") from None
     lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
     ended = threading.Event()
     threading.Thread(target=_listen, args=(lines, ended), daemon=True).start()
-    ranker = Ranker(settings.folder, settings, ended)
+    ranker = Ranker(Path(folder), settings, ended)
     ready = 0
     while (line := lines.get()) is not None and not ended.is_set():
         if line != "rank":
@@ -303,13 +308,13 @@ def _serve(arguments: list[str] | None) -> None:
         _tell({"ready": ready} | answer)
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str]) -> int:
     """Serve until standard input closes; return the exit code, which is 0, or 2 after an error."""
     # Ctrl-C is meant for the crawl, whose end closes standard input.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     give_way()
     try:
-        _serve(arguments)
+        _serve(*arguments)
     except _EndedError:
         return 0
     except InlinkError as error:
@@ -329,4 +334,4 @@ def _fail(message: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
