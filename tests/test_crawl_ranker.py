@@ -115,7 +115,8 @@ def rank_of(folder, site: Site) -> tuple[np.ndarray, dict]:
 
 def others(folder) -> dict[str, bytes]:
     """All files of a crawl but the rankings."""
-    files = [path for path in folder.rglob("*") if path.is_file()]
+    # The crawl itself writes end.bin once a second.
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != "end.bin"]
     return {str(path): path.read_bytes() for path in files if "ranks" not in path.relative_to(folder).parts}
 
 
