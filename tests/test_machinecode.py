@@ -147,8 +147,6 @@ def _with_code(folder: Path, script: str, numba: bool) -> subprocess.CompletedPr
     block = "" if numba else "sys.modules['numba'] = None\n"
     block += f"""
 from pathlib import Path
-from ahead import build
-from ahead.__main__ import main
 from inlink.base import machinecode
 machinecode.FOLDER = Path({str(folder / "code")!r})
 """
