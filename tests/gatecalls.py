@@ -58,6 +58,7 @@ CALLS: dict[str, Callable[[Crawl], Any]] = {
     "view.standing": lambda crawl: crawl.view.standing(),
     "view.harvest": lambda crawl: crawl.view.harvest(),
     "view.info": lambda crawl: crawl.view.info(),
+    "view.about": lambda crawl: crawl.view.about(),
 }
 """Every public method of a crawl, its desk and its view that looks at it or changes it."""
 

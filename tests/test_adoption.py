@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from crawlstrategies import Clock, histories, opened, perform, waiting
 from inlink.base.folder import Folder, building
-from inlink.crawl.about import about
 from inlink.crawl.crawl import Crawl
 from inlink.crawl.folder import look
+from inlink.crawl.questions.about import about
 from inlink.errors import InlinkError
 from inlink.frontier import adoption
 from inlink.frontier.adoption import Adoption

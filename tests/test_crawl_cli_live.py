@@ -12,7 +12,7 @@ import pytest
 
 import inlink
 from foldercommands import COMMANDS, arguments, look_at, run, shell
-from inlink.crawl.about import writer_of
+from inlink.crawl.questions.about import writer_of
 from inlink.store.format import RELOAD
 from inlink.store.inbox import pending
 from patience import wait_until

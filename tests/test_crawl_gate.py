@@ -20,7 +20,6 @@ from inlink.crawl import journal as journal_module
 from inlink.crawl.crawl import Crawl
 from inlink.crawl.desk import Desk
 from inlink.crawl.journal import Journal
-from inlink.crawl.overview import Overview
 from inlink.crawl.view import CrawlView
 from inlink.errors import InUseError, ParameterError, StoreError
 from inlink.frontier.frontier import Frontier
@@ -40,8 +39,7 @@ from inlink.store.urls import UrlTable
 def test_no_method_is_missing_here():
     found = {name for name, value in vars(Crawl).items() if callable(value) and name[0] != "_"}
     found |= {f"desk.{name}" for name, value in vars(Desk).items() if callable(value) and name[0] != "_"}
-    views = vars(Overview) | vars(CrawlView)
-    found |= {f"view.{name}" for name, value in views.items() if callable(value) and name[0] != "_"}
+    found |= {f"view.{name}" for name, value in vars(CrawlView).items() if callable(value) and name[0] != "_"}
     # Any thread may ask for an owner at any time, whatever the crawl does. `view.stop` ends a thread, as `close` does.
     # The desk and the view of a crawl are closed by the crawl only, so their `close` does nothing before.
     others = {"close", "desk.close", "desk.owner_of", "view.close", "view.stop"}

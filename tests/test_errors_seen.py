@@ -6,7 +6,7 @@ import time
 import pytest
 
 import inlink
-from inlink.crawl import errors_seen
+from inlink.crawl.questions import searches
 from inlink.errors import ParameterError
 from inlink.frontier.causes import cause_of
 
@@ -83,7 +83,7 @@ def test_errors_are_counted_by_cause_with_the_last_examples(crawl):
 
 
 def test_the_number_of_causes_is_bounded(crawl, monkeypatch):
-    monkeypatch.setattr(errors_seen, "MOST_CAUSES", 3)
+    monkeypatch.setattr(searches, "MOST_CAUSES", 3)
     words = ["one", "two", "three", "four", "five"]
     crawl.seed([url(k) for k in range(5)])
     for k, word in enumerate(words):
@@ -93,7 +93,7 @@ def test_the_number_of_causes_is_bounded(crawl, monkeypatch):
 
 
 def test_a_long_log_is_read_in_parts(crawl, monkeypatch):
-    monkeypatch.setattr(errors_seen, "_BYTES", 200)
+    monkeypatch.setattr(searches, "_LOG_BYTES", 200)
     ticks = itertools.count()
     monkeypatch.setattr(time, "thread_time", lambda: float(next(ticks)))
     crawl.seed([url(k) for k in range(20)])

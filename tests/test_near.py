@@ -212,7 +212,7 @@ def test_the_earliest_near_duplicate_is_told_by_every_reader(tmp_path_factory, a
 
 
 def test_a_search_that_pauses_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr("inlink.crawl.near._VISITS", 1)
+    monkeypatch.setattr("inlink.crawl.questions.searches._VISITS", 1)
     monkeypatch.setattr("inlink.crawl.view._SECONDS", -1.0)
     with opened(tmp_path / "c", Clock()) as crawl:
         crawl.seed([f"http://a.com/{k}" for k in range(5)])

@@ -1,5 +1,6 @@
 """A crawl on a server in Python and in commands: the same as its folder."""
 
+import inspect
 import json
 import math
 from pathlib import Path
@@ -12,11 +13,11 @@ import inlink
 from crawlstrategies import EAGER
 from inlink.cli import commands
 from inlink.client.remote import RemoteCrawl
-from inlink.crawl.about import about
 from inlink.crawl.crawl import Crawl
-from inlink.crawl.view import CrawlView
+from inlink.crawl.view import QUESTIONS, CrawlView
 from inlink.errors import InlinkError, ParameterError, ServerError, UnknownNodeError
 from inlink.protocol import Crawled, Failed, Link, Receipt, Seeded
+from inlink.server.app import ENDPOINTS
 from served import Served, served
 
 A, B = "http://a.com/", "http://b.com/"
@@ -128,13 +129,14 @@ def test_a_view_over_http_is_the_view(ready):
         assert isinstance(there, RemoteCrawl)
         assert there.page(A) == here.page(A)
         assert there.page("http://nowhere.com/") is None
+        assert there.page(-1) is None
         assert there.number(B) == here.number(B)
         assert there.path("http://a.com/7") == here.path("http://a.com/7")
         assert there.links(A, "to") == here.links(A, "to")
         assert there.links(0, count=3) == here.links(0, count=3)
         assert there.find("x") == here.find("x")
         assert there.info().pages == here.info().pages
-        assert there.about() == about(folder, here.info().event_bytes)
+        assert there.about() == here.about()
         assert there.hosts().known == here.hosts().known
         assert [row.name for row in there.hosts(fullest=True).rows] == [
             row.name for row in here.hosts(fullest=True).rows
@@ -156,6 +158,14 @@ def test_a_view_over_http_is_the_view(ready):
             there.order(1000)
     with pytest.raises(ServerError, match="was closed: connect again"):
         there.info()
+
+
+def test_each_question_is_an_endpoint_and_a_method_of_the_client():
+    paths = {endpoint.path for endpoint in ENDPOINTS if endpoint.method == "GET"}
+    for name, question in QUESTIONS.items():
+        assert f"/v1/crawls/{{name}}/{question.path}" in paths
+        assert inspect.signature(getattr(RemoteCrawl, name)) == inspect.signature(getattr(CrawlView, name))
+        assert getattr(RemoteCrawl, name).__doc__ == getattr(CrawlView, name).__doc__
 
 
 def test_a_program_works_as_a_spider_and_as_an_operator(tmp_path):

@@ -221,7 +221,7 @@ def test_find_finds_what_a_plain_search_finds(crawl, monkeypatch, seconds, count
 @pytest.mark.parametrize("count", [1, 2, 1000])
 def test_links_in_parts_are_all_links(crawl, monkeypatch, seconds, count):
     monkeypatch.setattr("inlink.crawl.view._SECONDS", seconds)
-    monkeypatch.setattr("inlink.crawl.view._VISITS", 3)
+    monkeypatch.setattr("inlink.crawl.questions.searches._VISITS", 3)
     crawl.crawled(NAMES[4], ["http://z.example/y"], redirected_to="http://z.example/")
     crawl.crawled("http://z.example/y", [NAMES[4], "http://z.example/"])
     pages, view = crawl._pages, crawl.view

@@ -49,15 +49,15 @@ def _show_places(folder: Path | str, top: int, within: float, as_json: bool) -> 
     """Print the best places of a crawl and their certainty."""
     from inlink.crawl.certificate import certificate_lines, certify
 
-    found = certify(folder, top, within) if isinstance(folder, Path) else _remote_places(folder, top, within)
+    places = certify(folder, top, within) if isinstance(folder, Path) else _remote_places(folder, top, within)
     if as_json:
-        show_json(msgspec.to_builtins(found))
+        show_json(msgspec.to_builtins(places))
         return
-    for line in certificate_lines(found):
+    for line in certificate_lines(places):
         say(line)
     rows = [
         [row.place, f"{row.lower:.6f}", f"{row.upper:.6f}", row.url, "certain" if row.certain else "open"]
-        for row in found.places
+        for row in places.places
     ]
     show_table(("", "at least", "at most", "page", ""), rows, right=(0, 1, 2))
 
@@ -67,9 +67,9 @@ def _remote_places(url: str, top: int, within: float) -> "Certificate":
     crawl = remote(url)
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
-        found = crawl.standing(top=top, within=within).certificate
-        if found:
-            return found
+        certificate = crawl.standing(top=top, within=within).certificate
+        if certificate:
+            return certificate
         time.sleep(0.5)
     raise ServerError(
         f"{url}: the server has not computed the certain places within {PATIENCE:.0f} s. Repeat the command later; "
@@ -79,55 +79,54 @@ def _remote_places(url: str, top: int, within: float) -> "Certificate":
 
 def show_crawl(folder: Path | str, as_json: bool) -> None:
     """Print the figures of a crawl."""
-    from inlink.crawl.about import about
     from inlink.store.pages import STATES
 
     view = view_of(folder)
     crawl = view.info()
     while crawl.links is None:
         crawl = view.info()
-    said = about(folder, crawl.event_bytes) if isinstance(folder, Path) else remote(folder).about()
-    folder_says = msgspec.to_builtins(said)
-    found: dict[str, Any] = {
+    about = view.about()
+    state = msgspec.to_builtins(about)
+    figures: dict[str, Any] = {
         "pages": crawl.pages,
         "states": {name: crawl.states.get(name, 0) for name in STATES},
         "crawled": crawl.crawled,
         "hosts": crawl.hosts,
         "links": crawl.links,
         "events": crawl.events,
-        "bytes": folder_says["bytes"],
+        "bytes": about.bytes,
         "began": crawl.began,
         **{
-            name: folder_says[name]
+            name: state[name]
             for name in ("policy", "writer", "inbox", "ranking", "ranking_fault", "addresses")
         },
     }
     if as_json:
-        show_json(found)
+        show_json(figures)
         return
-    ranking = found["ranking"]
+    ranking = about.ranking
     rows = [
         ("pages", f"{crawl.pages:,}"),
-        *((f"  {name}", f"{count:,}") for name, count in found["states"].items() if count),
+        *((f"  {name}", f"{count:,}") for name, count in figures["states"].items() if count),
         ("crawled ever", f"{crawl.crawled:,}"),
         ("hosts", f"{crawl.hosts:,}"),
         ("links", f"{crawl.links:,}"),
         ("events", f"{crawl.events:,}"),
-        ("on disk", f"{sum(found['bytes'].values()):,} bytes"),
-        *((f"  {name}", f"{size:,}") for name, size in found["bytes"].items()),
+        ("on disk", f"{sum(about.bytes.values()):,} bytes"),
+        *((f"  {name}", f"{size:,}") for name, size in about.bytes.items()),
         ("began", f"{datetime.fromtimestamp(crawl.began, UTC):%Y-%m-%d %H:%M:%S} UTC"),
-        ("policy", found["policy"]),
+        ("policy", about.policy),
         (
             "ranking",
-            f"{ranking['algorithm']} of {ranking['pages']:,} pages, {ranking['behind']:,} bytes of events behind"
+            f"{ranking.algorithm} of {ranking.pages:,} pages, {ranking.behind:,} bytes of events behind"
             if ranking
-            else found["ranking_fault"] or "none yet",
+            else about.ranking_fault or "none yet",
         ),
-        ("writer", f"process {found['writer']}" if found["writer"] else "none"),
+        ("writer", f"process {about.writer}" if about.writer else "none"),
     ]
-    if said.addresses is not None:
-        rows.append(("addresses", str(said.addresses)))
-    if found["inbox"]:
-        rows.append(("inbox", f"{found['inbox']:,} requests"))
+    if about.addresses is not None:
+        rows.append(("addresses", str(about.addresses)))
+    if about.inbox:
+        rows.append(("inbox", f"{about.inbox:,} requests"))
     for label, value in rows:
         say(f"{label:<18} {printable(value)}")

@@ -10,13 +10,11 @@ from inlink.cli.remote import FolderOrUrl
 
 if TYPE_CHECKING:
     from inlink.crawl.crawl import Crawl
-    from inlink.errors import UnknownNodeError
 
 __all__ = [
     "crawl_argument",
     "folder_argument",
     "reopened",
-    "unknown_page",
     "write_all",
 ]
 
@@ -27,13 +25,6 @@ folder_argument = click.argument(
     metavar="DIR",
     type=FolderOrUrl("this command works on a crawl's folder: run it on the machine where the folder is"),
 )
-
-
-def unknown_page(folder: Path | str, page: str) -> "UnknownNodeError":
-    """The error for a page that a crawl does not know."""
-    from inlink.crawl.known import unknown
-
-    return unknown(folder, page)
 
 
 def reopened(folder: Path, given: Mapping[str, Any] | None = None) -> "Crawl":

@@ -3,17 +3,13 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import click
 
 from inlink.cli.crawls import crawl_argument, write_all
 from inlink.cli.options import Output
 from inlink.cli.remote import refuse_url, view_of
-
-if TYPE_CHECKING:
-    from inlink.client.remote import RemoteCrawl
-    from inlink.crawl.view import CrawlView
 
 
 @click.command()
@@ -45,7 +41,7 @@ def dump(
             raise click.UsageError("--aduana needs `dump pages` or `dump links`")
         blocks = _rankings(folder)
     else:
-        blocks = _parts(view_of(folder), what, aduana, depth)
+        blocks = _parts(folder, what, aduana, depth)
     if output is None:
         for block, _ in blocks:
             write_all(sys.stdout.buffer, block)
@@ -57,16 +53,15 @@ def dump(
 
 
 def _parts(
-    view: "CrawlView | RemoteCrawl", what: Literal["pages", "links"], aduana: bool, depth: bool
+    folder: Path | str, what: Literal["pages", "links"], aduana: bool, depth: bool
 ) -> Iterator[tuple[bytes, int]]:
     """All parts, and the number of pages in each. Parts larger than a server's save a third of the time."""
-    cursor, done = None, 0
-    while True:
-        part = view.dump(what, cursor, aduana=aduana, depth=depth, seconds=0.5)
+    from inlink.crawl.questions.table import parts
+
+    view, done = view_of(folder), 0
+    for part in parts(lambda cursor: view.dump(what, cursor, aduana=aduana, depth=depth, seconds=0.5)):
         yield part.text.encode("utf-8", "surrogateescape"), part.done - done
-        cursor, done = part.cursor, part.done
-        if cursor is None:
-            return
+        done = part.done
 
 
 def _rankings(folder: Path | str) -> Iterator[tuple[bytes, int]]:

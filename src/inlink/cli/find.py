@@ -2,17 +2,22 @@
 
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from inlink.base.table import printable
 from inlink.cli.crawls import write_all
-from inlink.cli.lookups import place_argument, print_found
+from inlink.cli.lookups import place_argument
 from inlink.cli.remote import view_of
 
 if TYPE_CHECKING:
     from inlink.urls.matching import Kind
+
+Matches = Iterator[tuple[list[tuple[int, str]], int, int]]
+"""Parts of a search: numbers and names that match, and how many of all names were searched so far."""
 
 
 @click.command()
@@ -34,29 +39,34 @@ def find(
     if glob and text:
         raise click.UsageError("--glob and --text cannot be combined: give one of them")
     kind: Kind = "glob" if glob else "text" if text else "regex"
-    if isinstance(folder, Path) and is_graph(folder):
-        print_found(folder, expression, kind, count, seconds)
-        return
-    from inlink.crawl.arguments import MOST_ROWS
-
-    view, stop, cursor = view_of(folder), time.monotonic() + seconds, None
-    left = count
-    while True:
-        part = view.find(
-            expression,
-            kind,
-            MOST_ROWS if left is None else min(left, MOST_ROWS),
-            cursor,
-        )
-        if part.rows:
-            lines = "".join(f"{row.page:016x} {row.url}\n" for row in part.rows)
-            write_all(sys.stdout.buffer, lines.encode())
-        cursor = part.cursor
-        left = None if left is None else left - len(part.rows)
-        if cursor is None or left == 0:
+    in_graph = isinstance(folder, Path) and is_graph(folder)
+    stop = time.monotonic() + seconds
+    for rows, searched, known in (_nodes if in_graph else _pages)(folder, expression, kind, count):
+        lines = "".join(f"{number:016x} {name}\n" for number, name in rows[:count])
+        write_all(sys.stdout.buffer, lines.encode())
+        count = None if count is None else count - len(rows)
+        if count is not None and count <= 0:
             return
-        if time.monotonic() > stop:
+        if time.monotonic() > stop and searched < known:
             raise ParameterError(
-                f"{expression!r}: searched {part.searched:,} of {part.known:,} URLs in {seconds:g} seconds: "
-                "use --seconds to search longer"
+                f"{expression!r}: searched {searched:,} of {known:,} {'names' if in_graph else 'URLs'} in "
+                f"{seconds:g} seconds: use --seconds to search longer"
             )
+
+
+def _pages(folder: Path | str, expression: str, kind: "Kind", count: int | None) -> Matches:
+    from inlink.crawl.arguments import MOST_ROWS
+    from inlink.crawl.questions.table import parts
+
+    view, most = view_of(folder), min(count or MOST_ROWS, MOST_ROWS)
+    for part in parts(lambda cursor: view.find(expression, kind, most, cursor)):
+        yield [(row.page, row.url) for row in part.rows], part.searched, part.known
+
+
+def _nodes(folder: Path | str, expression: str, kind: "Kind", _: int | None) -> Matches:
+    from inlink.graph import neighbours
+    from inlink.graph.graph import Graph
+
+    graph = Graph.open(folder)
+    for nodes, searched in neighbours.find(graph, expression, kind):
+        yield [(node, printable(name)) for node, name in nodes], searched, graph.num_nodes

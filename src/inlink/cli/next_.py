@@ -15,7 +15,7 @@ from inlink.cli.then import as_of_option, view_then
 
 if TYPE_CHECKING:
     from inlink.client.remote import RemoteCrawl
-    from inlink.crawl.shown import OrderRow
+    from inlink.crawl.questions.answers import OrderRow
     from inlink.protocol import Task
     from inlink.store.page import Page
 

@@ -47,13 +47,14 @@ def top(
     if isinstance(graph, str):
         show_best(*_best_there(graph, name, count, hubs, every), name, as_json)
         return
-    from inlink.sources.rankings import crawled_top, stored_ranking
+    from inlink.sources.rankings import crawled_top, stored_ranking, top_of
     from inlink.store.reader import is_crawl
 
+    by = "hubs" if hubs else None
     if is_crawl(graph) and not every:
-        best = crawled_top(graph, name, count, "hubs" if hubs else None)
+        best = crawled_top(graph, name, count, by)
     else:
-        best = [(place, *row) for place, row in enumerate(_best(graph, name, count, hubs), 1)]
+        best = [(place, *row) for place, row in enumerate(top_of(graph, name, count, by), 1)]
     ranking = stored_ranking(graph, name)
     places = None if hubs else ranking.places(best[-1][0] if best else 0)
     certain = None if places is None else places.certain.tolist()
@@ -88,6 +89,7 @@ def _best_there(
 ) -> "tuple[list[dict[str, object]], str | None]":
     """The best pages of a ranking of a crawl on a server, and the algorithm that made it."""
     from inlink.crawl.arguments import MOST_ROWS
+    from inlink.crawl.questions.table import parts
     from inlink.errors import ParameterError
 
     if hubs or not 0 < count <= MOST_ROWS:
@@ -96,14 +98,12 @@ def _best_there(
         )
     view = remote(url)
     looked_at = count if every else MOST_ROWS
-    part = view.top(name, looked_at)
-    while part.cursor is not None:
-        part = view.top(name, looked_at, part.cursor)
+    *_, part = parts(lambda cursor: view.top(name, looked_at, cursor))
     rows: list[dict[str, object]] = []
-    for k, found in enumerate(part.rows):
-        if len(rows) == count or not (every or found.crawled):
+    for k, page in enumerate(part.rows):
+        if len(rows) == count or not (every or page.crawled):
             continue
-        row: dict[str, object] = {"place": found.place, "node": found.url, "value": found.value}
+        row: dict[str, object] = {"place": page.place, "node": page.url, "value": page.value}
         if part.hubs is not None:
             row["hub"] = part.hubs[k]
         if part.certain is not None:
@@ -120,21 +120,3 @@ def _cells(row: dict[str, object], trust: bool) -> list[object]:
     if "certain" in row:
         cells.append("certain" if row["certain"] else "open")
     return cells
-
-
-def _best(graph: Path, name: str, count: int, hubs: bool) -> list[tuple[int, str | int, float]]:
-    from inlink.sources.rankings import top_of
-    from inlink.store.reader import is_crawl
-
-    by = "hubs" if hubs else None
-    if hubs or not is_crawl(graph):
-        return top_of(graph, name, count, by)
-    from inlink.crawl.view import MOST_ROWS, CrawlView
-
-    if not 0 < count <= MOST_ROWS:
-        return top_of(graph, name, count, by)
-    with CrawlView.open(graph) as view:
-        part = view.top(name, count)
-        while part.cursor is not None:
-            part = view.top(name, count, part.cursor)
-    return [(row.page, row.url, row.value) for row in part.rows]

@@ -1,9 +1,10 @@
 """A crawl on a server, for programs and commands, with the methods of a crawl's desk and view."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import update_wrapper
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 from urllib.parse import quote
 
 import msgspec
@@ -11,23 +12,19 @@ import msgspec
 from inlink.client.batches import seed_batches
 from inlink.client.channel import Channel
 from inlink.client.session import LONGEST_WAIT, SILENT_AFTER, RemoteSession, own_name
-from inlink.crawl import shown
-from inlink.crawl.about import About
 from inlink.crawl.arguments import argument, checked_ahead, checked_states, host_name
 from inlink.crawl.known import unknown
 from inlink.crawl.settings import NOT_GIVEN, NotGiven, as_data, changed, from_data
+from inlink.crawl.view import QUESTIONS, CrawlView
 from inlink.errors import ParameterError, UnknownNodeError
-from inlink.frontier.explain import Why
 from inlink.frontier.hosts import HostState
 from inlink.frontier.settings import GROUPS, Settings
-from inlink.frontier.standing import Harvest
-from inlink.protocol import Answer, AnyLink, Begun, Changed, Receipt, Seeded, Sitemap, Standing, Tasks
-from inlink.store.page import Page
-from inlink.urls.matching import Kind
+from inlink.protocol import Answer, AnyLink, Begun, Changed, Receipt, Seeded, Sitemap, Tasks
 
 __all__ = ["RemoteCrawl", "connect"]
 
-T = TypeVar("T")
+A = TypeVar("A")
+P = ParamSpec("P")
 
 
 class _Paused(msgspec.Struct, frozen=True):
@@ -40,6 +37,22 @@ class _Ranking(msgspec.Struct, frozen=True):
     """The answer to a request for a ranking: true while a ranking is being computed."""
 
     ranking: bool
+
+
+def _asked(method: Callable[Concatenate[CrawlView, P], A]) -> "Callable[Concatenate[RemoteCrawl, P], A]":
+    """Make the method that asks the server a question to a view."""
+    question = QUESTIONS[method.__name__]
+
+    def ask(self: "RemoteCrawl", /, *values: P.args, **named: P.kwargs) -> A:
+        try:
+            query = question.sent(*values, **named)
+            return cast(A, self._channel.call("GET", question.path, question.answer, query=query))
+        except UnknownNodeError:
+            if question.may_be_none:
+                return cast(A, None)
+            raise
+
+    return update_wrapper(ask, method)
 
 
 class RemoteCrawl:
@@ -217,91 +230,20 @@ class RemoteCrawl:
             raise unknown(self.url, page)
         return found.id
 
-    def page(self, page: str | int) -> Page | None:
-        """See :meth:`inlink.CrawlView.page`."""
-        try:
-            return self._look("page", Page, url=_page(page))
-        except UnknownNodeError:
-            return None
-
-    def why(self, page: str | int, seconds: float = 0.0) -> Why:
-        """See :meth:`inlink.CrawlView.why`. The server has its own time limit and ignores ``seconds``."""
-        return self._look("why", Why, url=_page(page))
-
-    def path(self, page: str | int, count: int = 100, cursor: str | None = None) -> shown.PageList:
-        """See :meth:`inlink.CrawlView.path`."""
-        return self._look("path", shown.PageList, url=_page(page), count=count, cursor=cursor)
-
-    def links(
-        self,
-        page: str | int,
-        direction: Literal["from", "to"] = "from",
-        count: int = 100,
-        cursor: str | None = None,
-    ) -> shown.PageList:
-        """See :meth:`inlink.CrawlView.links`."""
-        return self._look(
-            "links", shown.PageList, url=_page(page), direction=direction, count=count, cursor=cursor
-        )
-
-    def find(
-        self, expression: str, kind: Kind = "regex", count: int = 100, cursor: str | None = None
-    ) -> shown.MatchedPages:
-        """See :meth:`inlink.CrawlView.find`."""
-        return self._look(
-            "find", shown.MatchedPages, expression=expression, kind=kind, count=count, cursor=cursor
-        )
-
-    def top(self, ranking: str | None = None, count: int = 10, cursor: str | None = None) -> shown.Top:
-        """See :meth:`inlink.CrawlView.top`."""
-        return self._look("top", shown.Top, ranking=ranking, count=count, cursor=cursor)
-
-    def dump(
-        self,
-        what: Literal["pages", "links"] = "pages",
-        cursor: str | None = None,
-        *,
-        aduana: bool = False,
-        depth: bool = False,
-        seconds: float = 0.0,
-    ) -> shown.Dump:
-        """See :meth:`inlink.CrawlView.dump`. The server decides the length of a part and ignores ``seconds``."""
-        return self._look(
-            "dump", shown.Dump, what=what, cursor=cursor, aduana=aduana or None, depth=depth or None
-        )
-
-    def order(self, count: int = 50) -> shown.Order:
-        """See :meth:`inlink.CrawlView.order`."""
-        return self._look("next", shown.Order, count=count)
-
-    def hosts(self, count: int = 100, cursor: str | None = None, *, fullest: bool = False) -> shown.Hosts:
-        """See :meth:`inlink.CrawlView.hosts`."""
-        return self._look("hosts", shown.Hosts, count=count, cursor=cursor, fullest=fullest or None)
-
-    def errors(self, cursor: str | None = None) -> shown.Errors:
-        """See :meth:`inlink.CrawlView.errors`."""
-        return self._look("errors", shown.Errors, cursor=cursor)
-
-    def standing(self, hosts: int = 5, top: int | None = None, within: float = 0.0) -> Standing:
-        """See :meth:`inlink.CrawlView.standing`."""
-        given = {} if top is None else {"top": top, "within": within}
-        return self._look("standing", Standing, hosts=hosts, **given)
-
-    def harvest(self) -> Harvest:
-        """See :meth:`inlink.CrawlView.harvest`."""
-        return self._look("harvest", Harvest)
-
-    def info(self) -> shown.Info:
-        """See :meth:`inlink.CrawlView.info`."""
-        return self._look("info", shown.Info)
-
-    def about(self) -> About:
-        """The state of the crawl's folder: sizes, policy, writer, inbox, and the ranking that orders the crawl."""
-        return self._look("about", About)
-
-    def _look(self, path: str, kind: type[T], /, **query: Any) -> T:
-        given = {name: "true" if value is True else value for name, value in query.items()}
-        return self._channel.call("GET", path, kind, query=given)
+    page = _asked(CrawlView.page)
+    why = _asked(CrawlView.why)
+    path = _asked(CrawlView.path)
+    links = _asked(CrawlView.links)
+    find = _asked(CrawlView.find)
+    top = _asked(CrawlView.top)
+    dump = _asked(CrawlView.dump)
+    order = _asked(CrawlView.order)
+    hosts = _asked(CrawlView.hosts)
+    errors = _asked(CrawlView.errors)
+    standing = _asked(CrawlView.standing)
+    harvest = _asked(CrawlView.harvest)
+    info = _asked(CrawlView.info)
+    about = _asked(CrawlView.about)
 
 
 def connect(url: str, owner: str | None = None, patience: float | None = 60.0) -> RemoteCrawl:
@@ -327,12 +269,3 @@ def connect(url: str, owner: str | None = None, patience: float | None = 60.0) -
         If a file that the environment names cannot be read.
     """
     return RemoteCrawl(url, owner, patience)
-
-
-def _page(page: str | int) -> str:
-    """The name of a page in a request to a server: its URL, or its number as 16 digits."""
-    if isinstance(page, bool) or not isinstance(page, str | int):
-        raise ParameterError(f"a page is named by its URL or its number; got {page!r:.200}")
-    if isinstance(page, int) and not 0 <= page < 1 << 64:
-        raise UnknownNodeError(f"{page} is not the number of a page")
-    return page if isinstance(page, str) else f"{page:016x}"

@@ -14,35 +14,36 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, Self
+from typing import Literal, Self
 
-from inlink.crawl import shown
+import msgspec
+import numpy as np
+
 from inlink.crawl.arguments import MOST_PLACES, MOST_ROWS, argument, check_flags, check_text, position_of
-from inlink.crawl.errors_seen import ErrorSurvey
+from inlink.crawl.certifying import CertificateWatch
 from inlink.crawl.folder import local
 from inlink.crawl.gate import inside
-from inlink.crawl.linkers import Linkers
-from inlink.crawl.near import NearSearch
-from inlink.crawl.overview import Overview
-from inlink.crawl.ranked import described
-from inlink.crawl.searching import search
+from inlink.crawl.questions import answers
+from inlink.crawl.questions.about import About, about
+from inlink.crawl.questions.searches import ErrorSurvey, LinkSearch, NearSearch, matched_pages
+from inlink.crawl.questions.table import QUESTIONS, question
 from inlink.crawl.snapshot import FolderCrawl, ViewedCrawl
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.frontier.explain import Why, explain, host_parts, page_parts
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.inlinks import InlinkSearch
 from inlink.frontier.policies import Policy
+from inlink.frontier.standing import Harvest, Progress, state_counts
 from inlink.frontier.standing import fullest as fullest_slots
-from inlink.frontier.survey import Survey
+from inlink.frontier.survey import LinkCount, Survey
+from inlink.protocol import Standing
+from inlink.rank.certain import certain_places
 from inlink.store.blocks import BLOCK
 from inlink.store.lookup import Lookup
 from inlink.store.page import Page
 from inlink.store.pages import NO_PAGE, Pages
 
-if TYPE_CHECKING:
-    from inlink.urls.matching import Kind
-
-__all__ = ["MOST_PLACES", "MOST_ROWS", "CrawlView"]
+__all__ = ["MOST_PLACES", "MOST_ROWS", "QUESTIONS", "CrawlView"]
 
 _SECONDS = 0.005
 """CPU time after which a search pauses."""
@@ -51,7 +52,7 @@ _URL_BYTES = 1 << 16
 _VISITS = 1 << 12
 
 
-class CrawlView(Overview):
+class CrawlView:
     """A read-only view of a crawl.
 
     Wherever a page is asked for, its URL in any form or its number in the order of discovery can be given.
@@ -138,28 +139,30 @@ class CrawlView(Overview):
 
     # -- one page ---------------------------------------------------------------------------------------------------
 
-    @inside
+    @question("page")
     def page(self, page: str | int) -> Page | None:
         """All that is known of a page; None if the crawl does not know it."""
         try:
             pages, number = self._crawl.single(page)
         except UnknownNodeError:
             return None
-        found, rules = pages.page(number), self._crawl.rules
-        if found is not None and found.fingerprint:
+        data = pages.page(number)
+        if data is None:
+            return None
+        if data.fingerprint:
             original, searched = (
                 (pages.near_duplicate(number), True)
                 if isinstance(pages, Lookup)
-                else self._near.of(number, _SECONDS)
+                else self._near.original(number, _SECONDS)
             )
             url = None if original is None else pages.url(original)
-            found = replace(found, near_duplicate_of=url, searched=searched)
-        if found is None or found.state != "excluded" or not rules:
-            return found
-        # The reason is in an event that lists many pages. Computing it again is faster than finding that event.
-        return replace(found, error=rules.verdict(found.url, found.depth) or found.error)
+            data = replace(data, near_duplicate_of=url, searched=searched)
+        if data.state == "excluded" and (rules := self._crawl.rules):
+            # The reason is in an event that lists many pages. Computing it again is faster than finding that event.
+            data = replace(data, error=rules.verdict(data.url, data.depth) or data.error)
+        return data
 
-    @inside
+    @question("why")
     def why(self, page: str | int, seconds: float = _SECONDS) -> Why:
         """The place of a page in the order, and all reasons for it.
 
@@ -168,6 +171,7 @@ class CrawlView(Overview):
         page : str or int
         seconds : float
             CPU time limit of the searches for links to the page and for near-duplicates. The next call continues them.
+            A server has a time limit of its own.
 
         Raises
         ------
@@ -179,11 +183,11 @@ class CrawlView(Overview):
         seconds = argument("cpu_seconds", seconds)
         number = self._crawl.number(page)
         inlinks, complete = self._inlinks.best(number, seconds / 2)
-        original, searched = self._near.of(number, seconds / 2)
+        original, searched = self._near.original(number, seconds / 2)
         return explain(self._frontier, number, self._now(), inlinks, complete and searched, original)
 
-    @inside
-    def path(self, page: str | int, count: int = 100, cursor: str | None = None) -> shown.PageList:
+    @question("path")
+    def path(self, page: str | int, count: int = 100, cursor: str | None = None) -> answers.PageList:
         """The path to a page's discovery: the page, the page whose links made it known, and so on to a seed.
 
         Raises
@@ -197,21 +201,21 @@ class CrawlView(Overview):
         pages, number = self._crawl.single(page)
         if cursor is not None:
             number = position_of(cursor, pages.num_pages)
-        rows: list[shown.PageRow] = []
+        rows: list[answers.PageRow] = []
         while number != NO_PAGE and len(rows) < count:
-            rows.append(shown.PageRow(number, pages.url(number)))
+            rows.append(answers.PageRow(number, pages.url(number)))
             # The page that made another known is always older, so the chain ends.
             number = pages.maker(number)
-        return shown.PageList(rows, None if number == NO_PAGE else str(number))
+        return answers.PageList(rows, None if number == NO_PAGE else str(number))
 
-    @inside
+    @question("links")
     def links(
         self,
         page: str | int,
         direction: Literal["from", "to"] = "from",
         count: int = 100,
         cursor: str | None = None,
-    ) -> shown.PageList:
+    ) -> answers.PageList:
         """The pages that a page links to, or that link to it, as of each page's latest visit.
 
         A link to a merged page counts as a link to the page it was merged into.
@@ -240,18 +244,22 @@ class CrawlView(Overview):
             targets = [pages.survivor(number)] if number in pages.merged else pages.links(number).tolist()
             begin = position_of(cursor, len(targets))
             end = min(begin + count, len(targets))
-            rows = [shown.PageRow(target, pages.url(target)) for target in targets[begin:end]]
-            return shown.PageList(rows, str(end) if end < len(targets) else None)
+            rows = [answers.PageRow(target, pages.url(target)) for target in targets[begin:end]]
+            return answers.PageList(rows, str(end) if end < len(targets) else None)
         if direction != "to":
             raise ParameterError(f"`direction` must be 'from' or 'to'; got {direction!r}")
-        return self._linkers.part(number, count, cursor, _SECONDS)
+        return self._link_search.part(number, count, cursor, _SECONDS)
 
     # -- all pages --------------------------------------------------------------------------------------------------
 
-    @inside
+    @question("find")
     def find(
-        self, expression: str, kind: "Kind" = "regex", count: int = 100, cursor: str | None = None
-    ) -> shown.MatchedPages:
+        self,
+        expression: str,
+        kind: Literal["regex", "glob", "text"] = "regex",
+        count: int = 100,
+        cursor: str | None = None,
+    ) -> answers.MatchedPages:
         """The pages whose URLs match an expression, in the order of discovery.
 
         Parameters
@@ -274,10 +282,10 @@ class CrawlView(Overview):
         # Most views search for no expressions, and need no import of RE2.
         from inlink.urls.matching import matcher
 
-        return search(self._pages, matcher(expression, kind), count, cursor, _SECONDS)
+        return matched_pages(self._pages, matcher(expression, kind), count, cursor, _SECONDS)
 
-    @inside
-    def top(self, ranking: str | None = None, count: int = 10, cursor: str | None = None) -> shown.Top:
+    @question("top")
+    def top(self, ranking: str | None = None, count: int = 10, cursor: str | None = None) -> answers.Top:
         """The best pages of a ranking.
 
         Parameters
@@ -296,19 +304,30 @@ class CrawlView(Overview):
         inlink.errors.ParameterError
             If an argument is out of its range, or the crawl's policy does not rank pages.
         """
+        from inlink.sources.rankings import ranking_of
+
         argument("rows", count)
         survey = self._live_survey() if ranking is None else self._stored_survey(ranking)
         whole = survey.proceed(_SECONDS)
         best = survey.best_so_far()[:count]
         rows = [
-            shown.RankedPage(place, page, self._pages.url(page), value, self._pages.visit(page) is not None)
+            answers.RankedPage(place, page, self._pages.url(page), value, self._pages.visit(page) is not None)
             for place, (page, value) in enumerate(best, 1)
         ]
         looked_at = survey.result.pages if whole and survey.result else survey.position
-        part = shown.Top(rows, looked_at, self._pages.num_pages, None if whole else str(looked_at))
+        part = answers.Top(rows, looked_at, self._pages.num_pages, None if whole else str(looked_at))
         if ranking is None or not whole:
             return part
-        return described(part, self._pages.folder, ranking, survey.best_so_far())
+        stored, _ = ranking_of(self._pages.folder, ranking)
+        bound = 0.0 if stored.error_bound is None and stored.is_exact() else stored.error_bound
+        # A value more than there are rows shows whether the last place is certain.
+        values = np.array([value for _, value in survey.best_so_far()])
+        return msgspec.structs.replace(
+            part,
+            certain=None if bound is None else certain_places(values, bound, len(rows)).certain.tolist(),
+            hubs=[float(stored.hubs[row.page]) for row in rows] if "hubs" in stored.columns else None,
+            algorithm=stored.algorithm,
+        )
 
     def _live_survey(self) -> Survey:
         if self._frontier.policy.algorithm is None:
@@ -321,17 +340,16 @@ class CrawlView(Overview):
         from inlink.sources.rankings import ranking_of
 
         ranking, version = ranking_of(self._pages.folder, name)
-        known = self._surveys.get(name)
-        if known is not None and known[0] == version:
-            return known[1]
-        values = ranking.values
-        survey = Survey(
-            self._pages, lambda first, end: values[first:end], lambda: len(values), lambda: version
-        )
-        self._surveys[name] = (version, survey)
+        made_for, survey = self._surveys.get(name, (None, None))
+        if survey is None or made_for != version:
+            values = ranking.values
+            survey = Survey(
+                self._pages, lambda first, end: values[first:end], lambda: len(values), lambda: version
+            )
+            self._surveys[name] = (version, survey)
         return survey
 
-    @inside
+    @question("dump")
     def dump(
         self,
         what: Literal["pages", "links"] = "pages",
@@ -340,7 +358,7 @@ class CrawlView(Overview):
         aduana: bool = False,
         depth: bool = False,
         seconds: float = _SECONDS,
-    ) -> shown.Dump:
+    ) -> answers.Dump:
         """All pages, or the links between them, as tab-separated lines; the first part has a header.
 
         Parameters
@@ -353,7 +371,7 @@ class CrawlView(Overview):
         depth : bool
             With ``aduana`` and pages, write the depth before the score.
         seconds : float
-            CPU time after which the part ends.
+            CPU time after which the part ends. A server has a time limit of its own.
 
         Raises
         ------
@@ -387,10 +405,10 @@ class CrawlView(Overview):
         else:
             position = last
         text = b"".join(lines).decode("utf-8", "surrogateescape")
-        return shown.Dump(text, position, last, str(position) if position < last else None)
+        return answers.Dump(text, position, last, str(position) if position < last else None)
 
-    @inside
-    def errors(self, cursor: str | None = None) -> shown.Errors:
+    @question("errors")
+    def errors(self, cursor: str | None = None) -> answers.Errors:
         """Failures and exclusions by cause, with examples.
 
         Parameters
@@ -408,8 +426,8 @@ class CrawlView(Overview):
 
     # -- the order --------------------------------------------------------------------------------------------------
 
-    @inside
-    def order(self, count: int = 50) -> shown.Order:
+    @question("next")
+    def order(self, count: int = 50) -> answers.Order:
         """The next pages by present priorities and politeness, best first, with reasons. No page is leased.
 
         Raises
@@ -425,12 +443,12 @@ class CrawlView(Overview):
             parts, shares = page_parts(frontier, page), host_parts(frontier, page, seen[slot])
             seen[slot] += 1
             rows.append(
-                shown.OrderRow(place, page, frontier.pages.url(page), priority, due_in, parts, shares)
+                answers.OrderRow(place, page, frontier.pages.url(page), priority, due_in, parts, shares)
             )
-        return shown.Order(rows)
+        return answers.Order(rows)
 
-    @inside
-    def hosts(self, count: int = 100, cursor: str | None = None, *, fullest: bool = False) -> shown.Hosts:
+    @question("hosts")
+    def hosts(self, count: int = 100, cursor: str | None = None, *, fullest: bool = False) -> answers.Hosts:
         """The hosts, or with ``by="domain"`` registered domains, in the order of discovery.
 
         Parameters
@@ -450,14 +468,83 @@ class CrawlView(Overview):
         argument("rows", count)
         check_flags(fullest=fullest)
         frontier, now = self._frontier, self._now()
-        known = frontier.queue.num_slots
+        num_slots = frontier.queue.num_slots
         if fullest:
             rows = [frontier.hosts.state(slot, now) for slot in fullest_slots(frontier, count)]
-            return shown.Hosts(rows, known, None)
-        begin = position_of(cursor, known)
-        end = min(begin + count, known)
+            return answers.Hosts(rows, num_slots, None)
+        begin = position_of(cursor, num_slots)
+        end = min(begin + count, num_slots)
         rows = [frontier.hosts.state(slot, now) for slot in range(begin, end)]
-        return shown.Hosts(rows, known, str(end) if end < known else None)
+        return answers.Hosts(rows, num_slots, str(end) if end < num_slots else None)
+
+    # -- the whole crawl --------------------------------------------------------------------------------------------
+
+    @question("standing")
+    def standing(self, hosts: int = 5, top: int | None = None, within: float = 0.0) -> Standing:
+        """The crawl's progress: pages by state, the ``hosts`` hosts with the most waiting pages, and the harvest.
+
+        In a crawl of more than a few million pages, the harvest may be a few calls old. It is None until the first
+        calls have computed it.
+
+        Parameters
+        ----------
+        hosts : int
+            Number of hosts, 0 … 1,000.
+        top : int or None
+            Add a certificate of this number of places, 1 … 1,000. A thread computes it, with a tenth of one processor
+            at most, as long as calls ask for it. It is None until the first is ready. Without ``top`` it costs nothing.
+        within : float
+            ε of the certificate, a share of all rank, 0 … 1.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If an argument is out of its range.
+        """
+        hosts, within = argument("hosts", hosts), argument("within", within)
+        standing = self._progress.standing(self._crawl.now(), hosts, _SECONDS)
+        if top is None:
+            return standing
+        return msgspec.structs.replace(standing, certificate=self._certificates.latest(top, within))
+
+    @question("harvest")
+    def harvest(self) -> Harvest:
+        """A curve: the share of all rank that the fetched pages hold, against the number of fetched pages.
+
+        While the ``cursor`` of the result is not None, the curve is old or empty: call again.
+        """
+        return self._progress.harvest(_SECONDS)
+
+    @question("info")
+    def info(self) -> answers.Info:
+        """Figures of the crawl: numbers of pages by state, hosts, links and events, and the time of its beginning."""
+        pages = self._pages
+        return answers.Info(
+            pages.num_pages,
+            state_counts(pages),
+            pages.num_crawled,
+            pages.num_hosts,
+            self._link_count.proceed(_SECONDS),
+            pages.num_events,
+            pages.events_end,
+            pages.started,
+        )
+
+    @question("about")
+    def about(self) -> About:
+        """The state of the crawl's folder: sizes, policy, writer, inbox, and the ranking that orders the crawl.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If the settings in the folder cannot be read.
+        """
+        return about(self._pages.folder, self._pages.events_end)
+
+    def stop(self) -> None:
+        """End the thread that computes certificates, if there is one."""
+        if "_certificates" in self.__dict__:
+            self._certificates.stop()
 
     # -- inside -----------------------------------------------------------------------------------------------------
 
@@ -481,9 +568,21 @@ class CrawlView(Overview):
         return NearSearch(self._pages)
 
     @cached_property
-    def _linkers(self) -> Linkers:
-        return Linkers(self._pages)
+    def _link_search(self) -> LinkSearch:
+        return LinkSearch(self._pages)
 
     @cached_property
     def _errors(self) -> ErrorSurvey:
         return ErrorSurvey(self._pages)
+
+    @cached_property
+    def _progress(self) -> Progress:
+        return Progress(self._frontier)
+
+    @cached_property
+    def _link_count(self) -> LinkCount:
+        return LinkCount(self._pages)
+
+    @cached_property
+    def _certificates(self) -> CertificateWatch:
+        return CertificateWatch(self._pages.folder)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
 from inlink.crawl.crawl import Crawl
+from inlink.crawl.questions.table import parts
 from inlink.crawl.queues import DiscoveredUrl, is_key
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.protocol import Answer, Crawled, Failed, Redirected, Released
@@ -206,10 +207,5 @@ def add_late(opened: Crawl, trails: dict[str, list[str]]) -> Generator[None, Non
 
 
 def _links_of(opened: Crawl, url: str) -> list[str]:
-    found: list[str] = []
-    part = opened.view.links(url, "from", 1000)
-    while True:
-        found += [row.url for row in part.rows]
-        if part.cursor is None:
-            return found
-        part = opened.view.links(url, "from", 1000, part.cursor)
+    linked = parts(lambda cursor: opened.view.links(url, "from", 1000, cursor))
+    return [row.url for part in linked for row in part.rows]
