@@ -333,6 +333,7 @@ class Crawl:
         """
         count = argument("count", count)
         with self._gate:
+            self._journal.tick()
             return self._leasing.hand_out(count)
 
     def due_in(self) -> float | None:
@@ -467,7 +468,8 @@ class Crawl:
                 nofollow=nofollow,
             )
         )
-        check_flags(links_are_canonical=links_are_canonical)
+        if links_are_canonical is not False:
+            check_flags(links_are_canonical=links_are_canonical)
         with self._gate:
             self._journal.tick()
             return self._intake.visit(page, visit, split, links_are_canonical=links_are_canonical)

@@ -75,7 +75,7 @@ class PageIntake:
 
         def base() -> str:
             """The URL that answered, against which relative links are resolved."""
-            url = pages_of.url(number)
+            url = pages_of.table.url(number)
             return (canonical(visit.redirected_to, url) or url) if visit.redirected_to else url
 
         rules, self_links = journal.url_rules, front.settings.self_links
@@ -92,11 +92,13 @@ class PageIntake:
             # Pages are numbered in the order of the links.
             order = order_of(kept, len(links.hrefs), links.carried, more)
             rows = [*lines.splitlines(keepends=True), *(form.encode("ascii") + b"\n" for form in more)]
-            pages, new, text = pages_of.number_lines(b"".join(rows[k] for k in order.tolist()), len(rows))
+            pages, new, text = pages_of.table.number_lines(
+                b"".join(rows[k] for k in order.tolist()), len(rows)
+            )
             pages = pages[np.argsort(order)]
             flags, data = _carried_data(pages_of, pages, more)
         else:
-            pages, new, text = pages_of.number_lines(lines, len(kept))
+            pages, new, text = pages_of.table.number_lines(lines, len(kept))
         words_of: dict[int, str] = {}
         for linked, words in zip(pages.tolist(), texts, strict=True) if texts else ():
             if words:
@@ -127,7 +129,7 @@ class PageIntake:
             urls=text,
         )
         journal.note_outcome(out, _OK)
-        if new and journal.rules:
+        if new and front.settings.rules:
             journal.admit(pages_of.num_pages - new, new, text)
         front.prioritise(pages, journal.now)
         if front.settings.revisit is not None:

@@ -186,7 +186,7 @@ class Journal:
         pages, page = self.pages, out.page
         visit = pages.visit(page) if pages.answers[page] else None
         return Lease(
-            pages.url(page),
+            pages.table.url(page),
             out.number,
             page,
             out.expires,

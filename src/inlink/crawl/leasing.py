@@ -55,17 +55,17 @@ class Leasing:
     ) -> list[Lease]:
         """Lease the next pages to a session: see :meth:`inlink.Crawl.next` and :meth:`.desk.Desk.next`.
 
-        ``take`` chooses them, in place of the queue and the rules. They are lost after ``seconds``, in place of
-        ``lease_seconds``.
+        The caller reads the clock before. ``take`` chooses the pages, in place of the queue and the rules. They are
+        lost after ``seconds``, in place of ``lease_seconds``.
         """
         journal, front, admission = self.journal, self.frontier, self.admission
-        now = journal.tick()
+        now = journal.now
         self.catch_up(now)
         journal.gate.changing = True
         self.upkeep.before_next(now)
         if front.paused or count < 1:
             return []
-        while lost and front.lost:
+        while lost and (front.lost.dates or front.lost.alone):
             turn = front.lost.turn(session, now)
             if isinstance(turn, tuple):
                 page, slot = turn

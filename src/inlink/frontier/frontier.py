@@ -162,7 +162,7 @@ class Frontier:
 
     def prioritise(self, pages: UInt32Array, now: float) -> None:
         """Give the waiting pages among ``pages`` their present priorities."""
-        if self.lost:
+        if self.lost.dates:
             pages = pages[self.pages.losses[pages] == 0]
         if self._held:
             pages = np.array([page for page in pages.tolist() if page not in self._held], np.uint32)
@@ -344,7 +344,7 @@ class Frontier:
         ``wait`` is the wait in seconds that the host asked for.
         """
         slot, polite = out.slot, self.settings.politeness
-        if self.lost:
+        if self.lost.alone:
             self.lost.ended(out.session, out.page)
         # The common case takes one step.
         if outcome is not None and outcome.name == "ok" and not self.hosts.failures and out.current:
@@ -379,7 +379,7 @@ class Frontier:
         times = [self.queue.due_in(now)]
         if (due := self._next_plan()) is not None:
             times.append(max(due - now, 0.0))
-        if self.lost:
+        if self.lost.dates:
             times.append(self.lost.due_in(session, now))
         return min((seconds for seconds in times if seconds is not None), default=None)
 

@@ -99,11 +99,11 @@ class CrawlHosts:
 
     def take_in(self) -> None:
         """Give slots to the hosts that were discovered since the last call."""
-        count = self.pages.num_hosts
+        count = self.pages.tally.hosts
         if count <= self._known:
             return
         queue = self.queue
-        if self._need_domains:
+        if queue.by_domain or queue.politeness.domain_budget is not None:
             before = len(self._domains)
             for host in range(self._known, count):
                 name = self.pages.host(host)

@@ -50,7 +50,7 @@ class LostPages:
     def __init__(self, queue: Queue, leases: LeaseBook) -> None:
         self.queue, self.leases = queue, leases
         # The Unix time at which each page is due.
-        self._due: dict[int, float] = {}
+        self.dates: dict[int, float] = {}
         # A heap of the pages that are not due yet. It may hold stale entries.
         self._later: list[tuple[float, int]] = []
         # The pages that are due, by slot.
@@ -58,30 +58,27 @@ class LostPages:
         # The session that drains, the page reserved for it, and the page's slot.
         self._reserved: tuple[int, int, int] | None = None
         # The page that each session fetches alone.
-        self._alone: dict[int, int] = {}
+        self.alone: dict[int, int] = {}
 
     def __len__(self) -> int:
-        return len(self._due)
-
-    def __bool__(self) -> bool:
-        return bool(self._due or self._alone)
+        return len(self.dates)
 
     def __contains__(self, page: int) -> bool:
         """Return whether a page waits here."""
-        return page in self._due
+        return page in self.dates
 
     def due(self, page: int) -> float | None:
         """Unix time at which a page that waits here may be handed out; None if it does not wait here."""
-        return self._due.get(page)
+        return self.dates.get(page)
 
     def wait(self, page: int, due: float) -> None:
         """Let a page wait."""
-        self._due[page] = due
+        self.dates[page] = due
         heapq.heappush(self._later, (due, page))
 
     def forget(self, page: int, now: float) -> None:
         """Remove a page, because it has an answer or must not be fetched."""
-        if self._due.pop(page, None) is None:
+        if self.dates.pop(page, None) is None:
             return
         slot = self.queue.slot(page)
         if self._reserved is not None and self._reserved[1] == page:
@@ -91,20 +88,20 @@ class LostPages:
 
     def out_alone(self, session: int, page: int) -> None:
         """Note that a session fetches a page alone."""
-        self._alone[session] = page
+        self.alone[session] = page
 
     def ended(self, session: int, page: int) -> None:
         """Note that a session's lease of a page has ended."""
-        if self._alone.get(session) == page:
-            del self._alone[session]
+        if self.alone.get(session) == page:
+            del self.alone[session]
 
     def is_alone(self, session: int) -> bool:
         """Return whether a session drains, or fetches a page alone. It gets no task before it has answered."""
-        return session in self._alone or (self._reserved is not None and self._reserved[0] == session)
+        return session in self.alone or (self._reserved is not None and self._reserved[0] == session)
 
     def session_over(self, session: int, now: float) -> None:
         """Note that a session has ended."""
-        self._alone.pop(session, None)
+        self.alone.pop(session, None)
         if self._reserved is not None and self._reserved[0] == session:
             self._free(now)
 
@@ -117,7 +114,7 @@ class LostPages:
             A page and its slot, to be leased to the session alone; True if the session gets no task now; False if it
             gets ordinary tasks.
         """
-        if session in self._alone:
+        if session in self.alone:
             return True
         holds = self.leases.held(session)
         drains = None if self._reserved is None else self._reserved[0]
@@ -141,8 +138,8 @@ class LostPages:
             if holds:
                 self._reserved = session, page, slot
                 return True
-        del self._due[page]
-        self._alone[session] = page
+        del self.dates[page]
+        self.alone[session] = page
         return page, slot
 
     def take(self, fits: Callable[[int], bool], now: float) -> tuple[int, int] | None:
@@ -160,7 +157,7 @@ class LostPages:
             if fits(slot) and self.queue.free_in(slot, now) == 0:
                 page = next(iter(pages))
                 self._leave(page, slot)
-                del self._due[page]
+                del self.dates[page]
                 return page, self.queue.take_one(page, now)
         return None
 
@@ -179,7 +176,7 @@ class LostPages:
         """Move the pages that are due to the pages that are ready."""
         while self._later:
             due, page = self._later[0]
-            if self._due.get(page) == due:
+            if self.dates.get(page) == due:
                 if due > now:
                     return
                 self._ready.setdefault(self.queue.slot(page), {})[page] = None
@@ -204,7 +201,7 @@ class LostPages:
         assert self._reserved is not None
         page = self._reserved[1]
         self._give_up(now)
-        heapq.heappush(self._later, (self._due[page], page))
+        heapq.heappush(self._later, (self.dates[page], page))
 
     def _give_up(self, now: float) -> None:
         """End the reservation."""

@@ -151,7 +151,7 @@ class Queue:
             return
         fresh = self.rows[old:count]
         fresh["factor"], fresh["delay"], fresh["most"] = 1, polite.delay, polite.in_flight
-        fresh["budget"] = self._usual_limit
+        fresh["budget"] = NO_LIMIT if polite.host_budget is None else polite.host_budget
         self.num_slots = count
 
     @property

@@ -119,7 +119,7 @@ class PageRank(Policy):
         return ranks if self.prior is None else ranks + self.prior.added(pages, ranks, self.teleport(pages))
 
     def ranks(self, pages: UInt32Array) -> Float32Array:
-        return self.shares.take(pages) + self.teleport(pages)
+        return self.shares.take(pages) + (self.teleport(pages) if len(self.scores) else self.rest)
 
     def explain(self, page: int) -> list[Part]:
         return [

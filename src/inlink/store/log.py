@@ -274,7 +274,8 @@ class Log:
             If the frame cannot be written, for example because the disk is full, or if an earlier frame could not be
             written. The crawl stops; all earlier events are intact.
         """
-        self._refuse_if_broken()
+        if self._broken is not None or not self._whole:
+            self._refuse_if_broken()
         if self._syncer is None and not (self._full or self._stop.is_set()):
             self._start_syncing()
         length, place = HEAD_SIZE + len(payload), self.events_end
@@ -320,7 +321,8 @@ class Log:
         self.events_end += length
         self.frames += 1
         self._ends = self.urls_end, self.events_end, self.frames, first + new
-        self.urls_sums.add(urls)
+        if new:
+            self.urls_sums.add(urls)
         self.events_sums.add(frame)
         self._last = when, first + new
         self._whole = self._dirty = True

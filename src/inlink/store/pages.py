@@ -267,10 +267,6 @@ class Pages(Deferred):
         """See :meth:`.urls.UrlTable.number`."""
         return self.table.number(urls)
 
-    def number_lines(self, lines: bytes, n: int) -> tuple[UInt32Array, int, bytes]:
-        """See :meth:`.urls.UrlTable.number_lines`."""
-        return self.table.number_lines(lines, n)
-
     def find(self, urls: Sequence[str]) -> UInt32Array:
         """See :meth:`.urls.UrlTable.find`."""
         return self.table.find(urls)

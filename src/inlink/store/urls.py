@@ -287,7 +287,8 @@ class UrlTable(Deferred):
 
     def _room_for_hosts(self, more: int, size: int) -> None:
         """Make room for ``more`` hosts, whose names have at most ``size`` bytes."""
-        hosts, used = self.tally.hosts, self._host_bytes
+        hosts = self.tally.hosts
+        used = int(self.host_ends[hosts - 1]) if hosts else 0
         if hosts + more > len(self.host_ends) or used + size > len(self.host_text):
             raise StoreError(f"{self.folder}: no address space for more than {hosts:,} hosts")
         slots = 1 << ((hosts + more) * 2 - 1).bit_length()
