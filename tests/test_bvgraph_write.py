@@ -191,14 +191,14 @@ def test_a_published_graph_is_written_again(data, tmp_path, name):
     ("wrong", "message"),
     [
         ({"window": -1}, r"`window` must be an integer from 0 to 1,048,576; got -1"),
-        ({"window": True}, r"`window` must be an integer; got True"),
+        ({"window": True}, r"`window` must be a whole number; got True"),
         ({"max_references": 2**31}, r"`max_references` must be an integer from 0 to 2,147,483,647"),
         ({"min_interval": -2}, r"`min_interval` must be"),
         ({"zeta_k": 0}, r"`k` must be an integer from 1 to 60; got 0"),
         ({"zeta_k": 61}, r"`k` must be an integer from 1 to 60; got 61"),
         ({"codes": ["RESIDUALS_UNARY"]}, r"`codes` must be some of OUTDEGREES_GAMMA, .*; got 'RESIDUALS_UNARY'"),
         ({"codes": ["BLOCKS_UNARY"]}, r"`codes` must be some of .*; got 'BLOCKS_UNARY'"),
-        ({"codes": "RESIDUALS_GAMMA"}, r"`codes` must be a list of strings; got 'RESIDUALS_GAMMA'"),
+        ({"codes": "RESIDUALS_GAMMA"}, r"`codes` must be a list of texts that are not empty; got 'RESIDUALS_GAMMA'"),
         ({"columns": {"x": np.zeros(2)}}, r"cannot hold columns \(x\)"),
     ],
 )  # fmt: skip

@@ -148,7 +148,7 @@ def one_of_each(tmp_path_factory) -> dict[str, Path]:
 def test_options_of_other_formats_are_refused_by_name(one_of_each, option: str):
     for name, path in one_of_each.items():
         entry = FORMATS[name]
-        takes = {known.name for known in entry.options} | ({"count"} if name != "graph" else set())
+        takes = set(entry.options) | ({"count"} if name != "graph" else set())
         if option in takes:
             continue
         with pytest.raises(ParameterError) as caught:
@@ -158,17 +158,17 @@ def test_options_of_other_formats_are_refused_by_name(one_of_each, option: str):
 
 def test_the_table_and_the_parameters_of_read_are_one():
     """Every option in the table is a parameter of `read` and of each reader that has it, and of the command."""
-    declared = {option.name for entry in FORMATS.values() for option in entry.options}
+    declared = {name for entry in FORMATS.values() for name in entry.options}
     general = {"source", "level", "format", "count", "crawled_only", "self_loops", "strict", "into"}
     general |= {"base", "compress", "max_node", "workers"}
     parameters = set(inspect.signature(inlink.read).parameters)
-    assert parameters == declared | general | {option.name for option in SITES}
+    assert parameters == declared | general | set(SITES)
     command = {parameter.name for parameter in build.params}
     assert parameters - command == {"source", "format", "into"}
     for entry in FORMATS.values():
         if entry.reader is not None:
             reader = inspect.signature(implementation(entry.reader)).parameters
-            assert {option.name for option in entry.options} <= set(reader), entry.name
+            assert set(entry.options) <= set(reader), entry.name
 
 
 @pytest.mark.parametrize(
@@ -177,8 +177,12 @@ def test_the_table_and_the_parameters_of_read_are_one():
         ("warc", {"links": "bogus"}, "`links` must be 'a' or 'all'; got 'bogus'"),
         ("warc", {"strict": "yes"}, "`strict` must be True or False; got 'yes'"),
         ("edgelist", {"nodes": "numbers"}, "`nodes` must be 'ids' or 'names'; got 'numbers'"),
-        ("edgelist", {"separator": 9}, "`separator` must be a string; got 9"),
-        ("sqlite", {"columns": "source"}, "`columns` must be a list of strings; got 'source'"),
+        ("edgelist", {"separator": 9}, "`separator` must be text; got 9"),
+        (
+            "sqlite",
+            {"columns": "source"},
+            "`columns` must be a list of texts that are not empty; got 'source'",
+        ),
         (
             "sqlite",
             {"columns": ["source"]},

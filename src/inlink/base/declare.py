@@ -5,6 +5,7 @@ Fields of dataclasses and structs, keys of a ``TypedDict`` and parameters of fun
 returns these declarations. Checks, the reading of text, options of commands and tables of the docs come from them.
 """
 
+import inspect
 import math
 import numbers
 import operator
@@ -13,7 +14,6 @@ from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, wraps
 from importlib import import_module
-from inspect import signature
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -29,6 +29,7 @@ __all__ = [
     "check_fields",
     "checked",
     "imported",
+    "keywords",
     "parameters_of",
     "plain",
     "present_name",
@@ -36,6 +37,8 @@ __all__ = [
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_REST = inspect.Parameter.VAR_KEYWORD
 
 _PLAIN = {bool: "True or False", int: "a whole number", float: "a number", str: "text"}
 _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -225,7 +228,7 @@ def _defaults(declaring: Any) -> dict[str, Any]:
         }
     if isinstance(declaring, type):
         return {}
-    return {name: parameter.default for name, parameter in signature(declaring).parameters.items()}
+    return {name: parameter.default for name, parameter in inspect.signature(declaring).parameters.items()}
 
 
 def _merged(name: str, hint: Any, defaults: Mapping[str, Any]) -> Parameter | None:
@@ -286,6 +289,39 @@ def checked(function: Callable[P, T]) -> Callable[P, T]:
         return function(*arguments, **values)
 
     return call
+
+
+def keywords(declaring: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Give a function that ends in ``**options: Unpack[declaring]`` a signature with all keywords.
+
+    The function gets each keyword: one that is not given has its default, which is None unless it is declared. An
+    unknown keyword is a TypeError, as ever.
+    """
+    hints, declared = get_type_hints(declaring), parameters_of(declaring)
+    defaults = {name: declared[name].default if name in declared else None for name in hints}
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        plainly = inspect.signature(function)
+        own = {
+            name: parameter for name, parameter in plainly.parameters.items() if parameter.kind is not _REST
+        }
+        added = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[name])
+            for name, default in defaults.items()
+        ]
+
+        @wraps(function)
+        def call(*arguments: P.args, **options: P.kwargs) -> T:
+            for name in options:
+                if name not in defaults and name not in own:
+                    raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}")
+            values: Any = defaults | options
+            return function(*arguments, **values)
+
+        call.__signature__ = plainly.replace(parameters=[*own.values(), *added])  # type: ignore[attr-defined]
+        return call
+
+    return decorate
 
 
 def present_name(name: str, old_names: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlink.cli.options import compress_option, folder_output, format_option
+from inlink.cli.options import compress_option, declared_options, folder_output
 from inlink.cli.remote import is_crawl, is_url, refuse_url
 from inlink.cli.show import printable, say, say_folding, summary
 from inlink.cli.then import as_of_option, then
@@ -39,21 +39,13 @@ def _groups() -> dict[str, str]:
     """Return the title under which each option is shown, by the option's name."""
     formats: dict[str, list[str]] = {}
     for entry in FORMATS.values():
-        for option in entry.options:
-            formats.setdefault(option.name, []).append(entry.name)
+        for name in entry.options:
+            formats.setdefault(name, []).append(entry.name)
     titles = {name: f"Options of {', '.join(names)}" for name, names in formats.items()}
-    return titles | {option.name: "Options of --level host and --level domain" for option in SITES}
+    return titles | dict.fromkeys(SITES, "Options of --level host and --level domain")
 
 
 _GROUPS = _groups()
-
-
-def _format_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of all formats to a command."""
-    declared = {option.name: option for entry in FORMATS.values() for option in entry.options}
-    for option in reversed([*declared.values(), *SITES]):
-        command = format_option(option)(command)
-    return command
 
 
 class _Source(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions of click only
@@ -120,7 +112,7 @@ class _Source(click.ParamType):  # type: ignore[type-arg]  # generic in newer ve
     help="The largest number of a node, if nodes have no names. Default: bounded by the size of the input.",
 )
 @compress_option
-@_format_options
+@declared_options({name: row for entry in FORMATS.values() for name, row in entry.options.items()} | SITES)
 def build(
     sources: tuple[str, ...],
     output: Path,

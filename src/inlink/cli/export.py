@@ -1,25 +1,17 @@
 """``inlink export``: a graph or a ranking in another program's format."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlink.cli.options import Output, format_option, graph_argument
+from inlink.cli.options import Output, declared_options, graph_argument
 from inlink.cli.show import say
 from inlink.sources.formats import FORMATS
 
 if TYPE_CHECKING:
     from inlink.base.arrays import Float64Array
     from inlink.graph.graph import Graph
-
-
-def _format_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of writing each format to a command."""
-    for option in reversed([option for entry in FORMATS.values() for option in entry.write_options]):
-        command = format_option(option)(command)
-    return command
 
 
 @click.command()
@@ -42,7 +34,7 @@ def _format_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--plain", is_flag=True, help='With --by and .csv: write only "name",value lines, without a header.'
 )
-@_format_options
+@declared_options({name: row for entry in FORMATS.values() for name, row in entry.write_options.items()})
 def export(
     graph: Path,
     output: Path,

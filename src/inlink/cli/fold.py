@@ -1,15 +1,13 @@
 """``inlink fold``: the graph of hosts or domains of a graph of pages or hosts."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
-from inlink.cli.options import compress_option, folder_output, graph_argument, site_options
+from inlink.cli.options import compress_option, declared_options, folder_output, graph_argument
 from inlink.cli.show import say, say_folding, summary
-
-if TYPE_CHECKING:
-    from inlink.urls.columns import HostNames
+from inlink.sources.formats import SITES
 
 
 @click.command()
@@ -22,18 +20,17 @@ if TYPE_CHECKING:
     help="The kind of a node.",
 )
 @click.option("--self-loops", is_flag=True, help="Keep links within a host or domain as self-loops.")
-@site_options
+@declared_options(SITES)
+@click.option("--keep-suffixes", is_flag=True, help="Keep hosts that are suffixes themselves (gov.uk).")
 @compress_option
 def fold(
     graph: Path,
     output: Path,
     level: str,
     self_loops: bool,
-    hosts: "HostNames | None",
-    strip_www: bool,
-    private_suffixes: bool,
     keep_suffixes: bool,
     compress: bool,
+    **of_sites: Any,
 ) -> None:
     """Fold GRAPH to hosts or registered domains. The weight of an arc is its number of links."""
     from inlink.graph.graph import Graph
@@ -41,12 +38,10 @@ def fold(
     folded = Graph.open(graph).fold(
         "host" if level == "host" else "domain",
         self_loops=self_loops,
-        hosts=hosts,
-        strip_www=strip_www,
-        private_suffixes=private_suffixes,
         keep_suffixes=keep_suffixes,
         into=output,
         compress=compress,
+        **{name: value for name, value in of_sites.items() if value is not None},
     )
     say(summary(folded, str(output)))
     say_folding(folded)

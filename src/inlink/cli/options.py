@@ -1,6 +1,6 @@
 """Options that several commands share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,19 +10,17 @@ from inlink.cli.remote import FolderOrUrl, refuse_url
 
 if TYPE_CHECKING:
     from inlink.base.declare import Parameter
-    from inlink.sources.formats import Option
 
 __all__ = [
     "Output",
     "compress_option",
     "declared_option",
+    "declared_options",
     "folder_output",
-    "format_option",
     "graph_argument",
     "set_option",
     "setting_options",
     "settings_given",
-    "site_options",
 ]
 
 
@@ -81,33 +79,6 @@ compress_option = click.option(
 )
 
 
-def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options for hosts and domains of URLs to a command."""
-    for option in (
-        click.option(
-            "--hosts",
-            type=click.Choice(["reversed", "plain"]),
-            help="Nodes that are no URLs are hosts: com.example.www (reversed) or www.example.com (plain). "
-            "Default: detected.",
-        ),
-        click.option(
-            "--strip-www",
-            is_flag=True,
-            help="Drop www. from hosts, as Common Crawl did before the end of 2025.",
-        ),
-        click.option(
-            "--private-suffixes",
-            is_flag=True,
-            help="Use the private section of the suffix list too (github.io).",
-        ),
-        click.option(
-            "--keep-suffixes", is_flag=True, help="Keep hosts that are suffixes themselves (gov.uk)."
-        ),
-    ):
-        command = option(command)
-    return command
-
-
 def declared_option(row: "Parameter") -> click.Option:
     """Return the option that a parameter declares. A flag ``--no-…``, ``--drop-…`` or ``--un…`` means False."""
     flag = row.option or f"--{row.name.replace('_', '-')}"
@@ -122,25 +93,24 @@ def declared_option(row: "Parameter") -> click.Option:
         return click.Option(
             [flag, row.name], is_flag=True, flag_value=value, type=bool, default=None, help=row.help
         )
+    if row.kind is tuple:
+        return click.Option([flag, row.name], metavar="NAME[,NAME…]", callback=_split, help=text)
     kind = click.Choice(row.choices) if row.choices else row.kind
     return click.Option([flag, row.name], type=kind, help=text)
 
 
-def format_option(option: "Option") -> Callable[[Any], Any]:
-    """Return the click option that an entry of the table of formats declares."""
-    flag = option.flag or f"--{option.name.replace('_', '-')}"
-    default = f" Default: {option.default}." if option.default else ""
-    if "/" in flag:
-        return click.option(flag, option.name, default=None, help=option.help + default)
-    if option.kind == "flag":
-        value = not flag.startswith(("--no-", "--drop-"))
-        return click.option(flag, option.name, flag_value=value, type=bool, default=None, help=option.help)
-    if option.kind == "texts":
-        return click.option(
-            flag, option.name, metavar="NAME[,NAME…]", callback=_split, help=option.help + default
-        )
-    kind = int if option.kind == "number" else click.Choice(option.choices) if option.choices else None
-    return click.option(flag, option.name, type=kind, help=option.help + default)
+def declared_options(rows: "Mapping[str, Parameter]") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that adds the options that parameters declare to a command."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        # As click's own decorators do.
+        command.__click_params__ = [  # type: ignore[attr-defined]
+            *getattr(command, "__click_params__", ()),
+            *map(declared_option, reversed(list(rows.values()))),
+        ]
+        return command
+
+    return add
 
 
 def _split(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:

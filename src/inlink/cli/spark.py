@@ -24,9 +24,7 @@ __all__ = ["spark"]
 
 # Options of `inlink build` that apply to archives.
 _SHARED = {"sources", "level", "format_", "count", "crawled_only", "self_loops", "strict", "base"}
-_SHARED |= {option.name for name in ARCHIVES for option in FORMATS[name].options} | {
-    option.name for option in SITES if option.name != "hosts"
-}
+_SHARED |= {option for name in ARCHIVES for option in FORMATS[name].options} | SITES.keys() - {"hosts"}
 
 
 def _cluster(command: Callable[..., Any]) -> Callable[..., Any]:

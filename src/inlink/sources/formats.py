@@ -1,11 +1,12 @@
 """The table of formats that inlink reads or writes, and the options that each of them takes."""
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypedDict
 
+from inlink.base.declare import Parameter, parameters_of
 from inlink.errors import ParameterError
 
 __all__ = [
@@ -14,66 +15,10 @@ __all__ = [
     "FORMATS",
     "SITES",
     "Format",
-    "Option",
     "check_options",
     "format_named",
     "implementation",
 ]
-
-
-@dataclass(frozen=True)
-class Option:
-    """An option of reading or writing, as functions and commands take it. None always means "not given".
-
-    Attributes
-    ----------
-    name : str
-        Its name in Python.
-    kind : {"flag", "text", "texts", "number"}
-        True or False, a string, several strings, or an integer.
-    help : str
-        One line for the help of the command.
-    default : str
-        Description of the default, for help.
-    choices : tuple of str
-        The values that a text may have; empty means any.
-    flag : str
-        The option of the command, if it is not ``--name``. A flag called ``--no-…`` or ``--drop-…`` means False. Two
-        flags with a slash between them mean True and False.
-    """
-
-    name: str
-    kind: Literal["flag", "text", "texts", "number"]
-    help: str
-    default: str = ""
-    choices: tuple[str, ...] = ()
-    flag: str = ""
-
-    @property
-    def label(self) -> str:
-        """The name for messages, with the command's spelling where that differs."""
-        return f"`{self.name}`" + (f" ({self.flag})" if self.flag else "")
-
-    def check(self, value: object) -> None:
-        """Refuse a value of another type or outside the choices.
-
-        Raises
-        ------
-        inlink.errors.ParameterError
-            Naming the option and the value.
-        """
-        if self.kind == "flag":
-            fits, wanted = isinstance(value, bool), "True or False"
-        elif self.kind == "texts":
-            fits = isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
-            wanted = "a list of strings"
-        elif self.kind == "number":
-            fits, wanted = isinstance(value, int) and not isinstance(value, bool), "an integer"
-        else:
-            fits = isinstance(value, str) and (not self.choices or value in self.choices)
-            wanted = " or ".join(map(repr, self.choices)) if self.choices else "a string"
-        if not fits:
-            raise ParameterError(f"{self.label} must be {wanted}; got {value!r}")
 
 
 @dataclass(frozen=True)
@@ -90,10 +35,10 @@ class Format:
         The usual endings of its files. A writer is chosen by them.
     reader, writer : str or None
         ``module:function``, imported when needed. A reader takes a path and options and returns a Source.
-    options : tuple of Option
-        Options of reading that only some formats have.
-    write_options : tuple of Option
-        The options of writing.
+    options : dict of str to Parameter
+        Options of reading that only some formats have, by name.
+    write_options : dict of str to Parameter
+        The options of writing, by name.
     """
 
     name: str
@@ -101,79 +46,139 @@ class Format:
     extensions: tuple[str, ...] = ()
     reader: str | None = None
     writer: str | None = None
-    options: tuple[Option, ...] = ()
-    write_options: tuple[Option, ...] = ()
+    options: Mapping[str, Parameter] = field(default_factory=dict)
+    write_options: Mapping[str, Parameter] = field(default_factory=dict)
 
 
-_ARCHIVE = (
-    Option("links", "text", "Anchors, or every tag that Common Crawl counts.", "a", ("a", "all")),
-    Option("nofollow", "flag", "Leave out links marked nofollow.", flag="--drop-nofollow"),
-    Option("like", "text", "WAT: take links by the rules of Common Crawl's graphs.", "", ("commoncrawl",)),
-    Option(
-        "any_status",
-        "flag",
-        "WAT: take links of pages with any HTTP status, or of successful fetches only.",
-        "successful fetches; any with --like",
-        flag="--any-status/--success-only",
-    ),
-    Option(
-        "location",
-        "flag",
-        "WAT: with --links all, take the header Location as a link, or not.",
-        "taken; not with --like",
-        flag="--location/--no-location",
-    ),
-    Option(
-        "exact_schemes",
-        "flag",
-        "WAT: with --links all, texts in <meta> and <style> are URLs only with a scheme in lower case, or in any case.",
-        "any case; lower case with --like",
-        flag="--exact-schemes/--any-schemes",
-    ),
-    Option("self_links", "flag", "Keep links to a place on the page itself (#top), as self-loops."),
-)
-_EDGE_LIST = (
-    Option("nodes", "text", "What the columns hold: node numbers or names.", "detected", ("ids", "names")),
-    Option(
-        "separator", "text", "A character, or tab, comma, semicolon, space (any run of blanks).", "detected"
-    ),
-    Option("weights", "flag", "Do not read the third column as weights.", flag="--no-weights"),
-    Option(
-        "header",
-        "flag",
-        "The first line names the columns, or it is an arc.",
-        "a header if it names source and target",
-        flag="--header/--no-header",
-    ),
-)
-_COLUMNS = Option("columns", "texts", "Columns of source, target and, if wanted, weight.", "detected")
-_SQLITE = (
-    Option("table", "text", "The table with an arc in each row. Its nodes are the only ones.", "detected"),
-    _COLUMNS,
-)
-_BVGRAPH = (
-    Option("window", "number", "How many nodes back a list may be copied from; 0: none is copied.", "7"),
-    Option("max_references", "number", "The most lists that decoding one list may lead through.", "3"),
-    Option("min_interval", "number", "The shortest run of successors that is an interval; 0: none is.", "4"),
-    Option("zeta_k", "number", "The parameter of ζ codes.", "3"),
-    Option("codes", "texts", "Codes other than WebGraph's, such as RESIDUALS_GAMMA.", "WebGraph's"),
-)
-_PAGE = (
-    Option("around", "text", "HTML: the node at the centre, by name or number.", "the best node"),
-    Option("most", "number", "HTML: the most nodes on the page, from 1 to 1000.", "100"),
-)
+class ArchiveOptions(TypedDict, total=False):
+    """Options of reading archives. None is an option that is not given, here and below."""
 
-SITES = (
-    Option(
-        "hosts",
-        "text",
-        "Nodes that are no URLs are hosts: com.example.www (reversed) or www.example.com (plain).",
-        "detected",
-        ("reversed", "plain"),
-    ),
-    Option("strip_www", "flag", "Drop www. from hosts, as Common Crawl did before the end of 2025."),
-    Option("private_suffixes", "flag", "Use the private section of the suffix list too (github.io)."),
-)
+    links: Annotated[
+        Literal["a", "all"] | None,
+        Parameter("Anchors, or every tag that Common Crawl counts. Default: a."),
+    ]
+    nofollow: Annotated[bool | None, Parameter("Leave out links marked nofollow.", option="--drop-nofollow")]
+    like: Annotated[
+        Literal["commoncrawl"] | None, Parameter("WAT: take links by the rules of Common Crawl's graphs.")
+    ]
+    any_status: Annotated[
+        bool | None,
+        Parameter(
+            "WAT: take links of pages with any HTTP status, or of successful fetches only. "
+            "Default: successful fetches; any with --like.",
+            option="--any-status/--success-only",
+        ),
+    ]
+    location: Annotated[
+        bool | None,
+        Parameter(
+            "WAT: with --links all, take the header Location as a link, or not. Default: taken; not with --like.",
+            option="--location/--no-location",
+        ),
+    ]
+    exact_schemes: Annotated[
+        bool | None,
+        Parameter(
+            "WAT: with --links all, texts in <meta> and <style> are URLs only with a scheme in lower case, or in any "
+            "case. Default: any case; lower case with --like.",
+            option="--exact-schemes/--any-schemes",
+        ),
+    ]
+    self_links: Annotated[
+        bool | None, Parameter("Keep links to a place on the page itself (#top), as self-loops.")
+    ]
+
+
+class EdgeListOptions(TypedDict, total=False):
+    """Options of reading edge lists."""
+
+    nodes: Annotated[
+        Literal["ids", "names"] | None,
+        Parameter("What the columns hold: node numbers or names. Default: detected."),
+    ]
+    separator: Annotated[
+        str | None,
+        Parameter("A character, or tab, comma, semicolon, space (any run of blanks). Default: detected."),
+    ]
+    weights: Annotated[
+        bool | None, Parameter("Do not read the third column as weights.", option="--no-weights")
+    ]
+    header: Annotated[
+        bool | None,
+        Parameter(
+            "The first line names the columns, or it is an arc. Default: a header if it names source and target.",
+            option="--header/--no-header",
+        ),
+    ]
+
+
+class ColumnOptions(TypedDict, total=False):
+    """Options of reading tables."""
+
+    columns: Annotated[
+        Sequence[str] | None,
+        Parameter("Columns of source, target and, if wanted, weight. Default: detected.", commas=True),
+    ]
+
+
+class SqliteOptions(ColumnOptions, total=False):
+    """Options of reading SQLite."""
+
+    table: Annotated[
+        str | None,
+        Parameter("The table with an arc in each row. Its nodes are the only ones. Default: detected."),
+    ]
+
+
+class SiteOptions(TypedDict, total=False):
+    """Options of folding pages to hosts and domains, with any format."""
+
+    hosts: Annotated[
+        Literal["reversed", "plain"] | None,
+        Parameter(
+            "Nodes that are no URLs are hosts: com.example.www (reversed) or www.example.com (plain). "
+            "Default: detected."
+        ),
+    ]
+    strip_www: Annotated[
+        bool | None, Parameter("Drop www. from hosts, as Common Crawl did before the end of 2025.")
+    ]
+    private_suffixes: Annotated[
+        bool | None, Parameter("Use the private section of the suffix list too (github.io).")
+    ]
+
+
+class BVGraphOptions(TypedDict, total=False):
+    """Options of writing BVGraphs."""
+
+    window: Annotated[
+        int | None, Parameter("How many nodes back a list may be copied from; 0: none is copied. Default: 7.")
+    ]
+    max_references: Annotated[
+        int | None, Parameter("The most lists that decoding one list may lead through. Default: 3.")
+    ]
+    min_interval: Annotated[
+        int | None,
+        Parameter("The shortest run of successors that is an interval; 0: none is. Default: 4."),
+    ]
+    zeta_k: Annotated[int | None, Parameter("The parameter of ζ codes. Default: 3.")]
+    codes: Annotated[
+        Sequence[str] | None,
+        Parameter("Codes other than WebGraph's, such as RESIDUALS_GAMMA. Default: WebGraph's.", commas=True),
+    ]
+
+
+class PageOptions(TypedDict, total=False):
+    """Options of writing HTML pages."""
+
+    around: Annotated[
+        str | None,
+        Parameter("HTML: the node at the centre, by name or number. Default: the best node."),
+    ]
+    most: Annotated[int | None, Parameter("HTML: the most nodes on the page, from 1 to 1000. Default: 100.")]
+
+
+SITES = parameters_of(SiteOptions)
 """The options for folding pages to hosts and domains, with any format."""
 
 _HERE = "inlink.sources"
@@ -191,7 +196,7 @@ FORMATS: dict[str, Format] = {
                 (f".{name}", f".{name}.gz"),
                 f"{_HERE}.archive:archive_source",
                 None,
-                _ARCHIVE,
+                parameters_of(ArchiveOptions),
             )
             for name, description in (
                 ("warc", "WARC archive, plain or gzip"),
@@ -205,7 +210,7 @@ FORMATS: dict[str, Format] = {
             (".graph", ".properties"),
             f"{_HERE}.bvgraph:bvgraph",
             f"{_HERE}.write_bvgraph:write_bvgraph",
-            write_options=_BVGRAPH,
+            write_options=parameters_of(BVGraphOptions),
         ),
         Format(
             "edgelist",
@@ -213,7 +218,7 @@ FORMATS: dict[str, Format] = {
             _TEXT_ENDINGS,
             f"{_HERE}.edgelist:edge_list",
             f"{_HERE}.write:write_edge_list",
-            _EDGE_LIST,
+            parameters_of(EdgeListOptions),
         ),
         Format(
             "commoncrawl",
@@ -231,7 +236,7 @@ FORMATS: dict[str, Format] = {
             (".parquet",),
             f"{_HERE}.tables:parquet",
             f"{_HERE}.write:write_parquet",
-            (_COLUMNS,),
+            parameters_of(ColumnOptions),
         ),
         Format(
             "sqlite",
@@ -239,7 +244,7 @@ FORMATS: dict[str, Format] = {
             (".sqlite", ".sqlite3", ".db"),
             f"{_HERE}.tables:sqlite",
             f"{_HERE}.write:write_sqlite",
-            _SQLITE,
+            parameters_of(SqliteOptions),
         ),
         Format(
             "matrixmarket",
@@ -278,7 +283,7 @@ FORMATS: dict[str, Format] = {
             "a page with a neighbourhood that can be dragged and searched",
             (".html",),
             writer=f"{_HERE}.write_page:write_page",
-            write_options=_PAGE,
+            write_options=parameters_of(PageOptions),
         ),
     )
 }
@@ -313,24 +318,30 @@ def check_options(
     inlink.errors.ParameterError
         If the format has no such option, or the option cannot have the value.
     """
-    given = {name: value for name, value in options.items() if value is not None}
-    known = {option.name: option for option in (entry.write_options if writing else entry.options)}
+    declared = dict(entry.write_options if writing else entry.options)
     if entry.name in ARCHIVES:
-        known |= {option.name: option for option in SITES if option.name != "hosts"}
-    every = {
-        option.name: option
-        for other in FORMATS.values()
-        for option in (*other.options, *SITES, *other.write_options)
-    }
+        declared |= {name: option for name, option in SITES.items() if name != "hosts"}
+    given = {name: value for name, value in options.items() if value is not None}
     for name, value in given.items():
-        if name not in known:
-            label = every[name].label if name in every else f"`{name}`"
-            takes = ", ".join(f"`{other}`" for other in known) or "no options"
+        if name not in declared:
+            called = {other.name: label(other) for other in _all_options()}.get(name, f"`{name}`")
+            takes = ", ".join(f"`{other}`" for other in declared) or "no options"
             raise ParameterError(
-                f"{os.fspath(path)}: format {entry.name} has no option {label}; it takes {takes}"
+                f"{os.fspath(path)}: format {entry.name} has no option {called}; it takes {takes}"
             )
-        known[name].check(value)
+        declared[name].check(value, label(declared[name]))
     return given
+
+
+def label(option: Parameter) -> str:
+    """Return an option's name for messages, with the command's spelling where that differs."""
+    return f"`{option.name}`" + (f" ({option.option})" if option.option else "")
+
+
+def _all_options() -> Iterator[Parameter]:
+    for entry in FORMATS.values():
+        yield from (*entry.options.values(), *entry.write_options.values())
+    yield from SITES.values()
 
 
 def implementation(where: str) -> Any:

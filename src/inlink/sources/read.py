@@ -2,13 +2,13 @@
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Unpack, cast
 
 import numpy as np
 
-from inlink.base.declare import Parameter
+from inlink.base.declare import Parameter, keywords, parameters_of
 from inlink.base.opening import STDIN
 from inlink.errors import ParameterError
 from inlink.graph.batches import Level
@@ -18,51 +18,51 @@ from inlink.graph.frames import graph_of_table, is_table
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.sources.files import Files
-from inlink.sources.formats import ARCHIVES, FOLDERS, FORMATS, SITES, check_options, format_named
+from inlink.sources.formats import (
+    ARCHIVES,
+    FOLDERS,
+    FORMATS,
+    SITES,
+    ArchiveOptions,
+    EdgeListOptions,
+    SiteOptions,
+    SqliteOptions,
+    check_options,
+    format_named,
+    label,
+)
 from inlink.sources.graphs import source_of
 from inlink.sources.inputs import Location, expand
 from inlink.sources.recognise import recognise
 
 if TYPE_CHECKING:
     from inlink.sources.workers import Runner
-    from inlink.urls.columns import HostNames
 
 __all__ = ["read"]
 
 _WORKERS = Parameter(name="workers", kind=int, at_least=1, at_most=1024)
-_MAX_NODE = Parameter(name="max_node", kind=int, at_least=0, at_most=2**32 - 2)
 
 
+class ReadOptions(ArchiveOptions, EdgeListOptions, SqliteOptions, SiteOptions, total=False):
+    """The keywords of :func:`read`."""
+
+    level: Level | None
+    format: str | None
+    strict: Annotated[bool, Parameter(default=False)]
+    count: Annotated[bool, Parameter(default=False)]
+    crawled_only: Annotated[bool, Parameter(default=False)]
+    self_loops: bool | None
+    max_node: Annotated[int | None, Parameter(at_least=0, at_most=2**32 - 2)]
+    base: str | None
+    workers: Annotated[int | Callable[..., Any], Parameter(default=1)]
+    into: str | os.PathLike[str] | None
+    compress: Annotated[bool, Parameter(default=False)]
+
+
+@keywords(ReadOptions)
 def read(
     source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | GraphLike,
-    *,
-    level: Level | None = None,
-    format: str | None = None,
-    links: Literal["a", "all"] | None = None,
-    nofollow: bool | None = None,
-    self_links: bool | None = None,
-    like: Literal["commoncrawl"] | None = None,
-    any_status: bool | None = None,
-    location: bool | None = None,
-    exact_schemes: bool | None = None,
-    strict: bool = False,
-    count: bool = False,
-    crawled_only: bool = False,
-    self_loops: bool | None = None,
-    nodes: Literal["ids", "names"] | None = None,
-    separator: str | None = None,
-    weights: bool | None = None,
-    header: bool | None = None,
-    max_node: int | None = None,
-    table: str | None = None,
-    columns: Sequence[str] | None = None,
-    hosts: "HostNames | None" = None,
-    strip_www: bool | None = None,
-    private_suffixes: bool | None = None,
-    base: str | None = None,
-    workers: "int | Runner" = 1,
-    into: str | os.PathLike[str] | None = None,
-    compress: bool = False,
+    **options: Unpack[ReadOptions],
 ) -> Graph:
     r"""Read a link graph.
 
@@ -168,42 +168,41 @@ def read(
     >>> inlink.read("links.tsv")
     <inlink graph: 3 nodes, 2 arcs>
     """
-    sites = _check_sites(level, hosts, strip_www, private_suffixes)
-    for name, flag in (("strict", strict), ("self_loops", self_loops), ("compress", compress)):
+    level, format, strict, count = options["level"], options["format"], options["strict"], options["count"]
+    sites = _check_sites(options)
+    for name in ("strict", "self_loops", "compress"):
+        flag = options[name]
         if not isinstance(flag, bool) and (flag is not None or name != "self_loops"):
             raise ParameterError(f"`{name}` must be True or False; got {flag!r}")
+    max_node = options["max_node"]
     if max_node is not None:
-        _MAX_NODE.check(max_node, "`max_node`")
-    wanted = _Wanted(level, count, crawled_only, self_loops, into, sites, compress, max_node)
-    options: dict[str, object] = {
-        "links": links,
-        "nofollow": nofollow,
-        "self_links": self_links,
-        "like": like,
-        "any_status": any_status,
-        "location": location,
-        "exact_schemes": exact_schemes,
-        "nodes": nodes,
-        "separator": separator,
-        "weights": weights,
-        "header": header,
-        "table": table,
-        "columns": columns,
-    }
+        parameters_of(ReadOptions)["max_node"].check(max_node, "`max_node`")
+    wanted = _Wanted(
+        level,
+        count,
+        options["crawled_only"],
+        options["self_loops"],
+        options["into"],
+        sites,
+        options["compress"],
+        max_node,
+    )
+    own = {name: options[name] for entry in FORMATS.values() for name in entry.options}  # type: ignore[literal-required]
+    base, workers = options["base"], options["workers"]
     if not isinstance(source, str | os.PathLike | list | tuple):
-        of_files = options | {"format": format, "strict": strict or None, "base": base, "max_node": max_node}
-        return _adapt(_in_memory(cast("GraphLike", source), of_files, columns, count), wanted)
+        of_files = own | {"format": format, "strict": strict or None, "base": base, "max_node": max_node}
+        return _adapt(_in_memory(cast("GraphLike", source), of_files, options["columns"], count), wanted)
     elsewhere = callable(workers)
     if not elsewhere:
         _WORKERS.check(workers, "`workers`")
     paths = _paths([source] if isinstance(source, str | os.PathLike) else source, base)
     files = _recognised(paths, format, strict)
-    _check_together(files, options, count)
+    _check_together(files, own, count)
     if files.formats == ["graph"] and len(paths) == 1:
         return _adapt(Graph.open(paths[0]), wanted)
     archives = all(name in ARCHIVES for name in files.formats)
     if archives and (len(paths) > 1 or elsewhere) and Path(STDIN) not in paths:
-        graph = _of_archives(files, wanted, options, strict, workers)
+        graph = _of_archives(files, wanted, own, strict, workers)
     elif elsewhere:
         raise ParameterError(
             f"{paths[0]}: only WARC, ARC and WAT files can be read on a cluster, and this is of format "
@@ -212,9 +211,9 @@ def read(
     elif workers != 1:
         raise ParameterError("`workers` applies only to several archives: leave it out")
     else:
-        graph = _of_files(files, wanted, options)
+        graph = _of_files(files, wanted, own)
     if files.errors:
-        warnings.warn(files.told(), stacklevel=2)
+        warnings.warn(files.told(), stacklevel=3)
     return graph
 
 
@@ -307,21 +306,20 @@ def _of_files(files: Files, wanted: _Wanted, options: Mapping[str, object]) -> G
     return _adapt(graph, wanted._replace(self_loops=wanted.self_loops or None, sites=sites))
 
 
-def _check_sites(
-    level: Level | None, hosts: "HostNames | None", strip_www: bool | None, private_suffixes: bool | None
-) -> dict[str, object]:
+def _check_sites(options: ReadOptions) -> dict[str, object]:
     """Return the options of hosts and domains; refuse those that the level has no use for."""
+    level = options["level"]
     if level not in (None, "page", "host", "domain"):
         raise ParameterError(f"`level` must be 'page', 'host' or 'domain'; got {level!r}")
-    sites: dict[str, object] = {"hosts": hosts, "strip_www": strip_www, "private_suffixes": private_suffixes}
-    for option in SITES:
-        if sites[option.name] is None:
+    sites: dict[str, object] = {name: options[name] for name in SITES}  # type: ignore[literal-required]
+    for name, option in SITES.items():
+        if sites[name] is None:
             continue
-        option.check(sites[option.name])
-        levels = ("domain",) if option.name == "private_suffixes" else ("host", "domain")
+        option.check(sites[name], label(option))
+        levels = ("domain",) if name == "private_suffixes" else ("host", "domain")
         if level not in levels:
             wanted = " or ".join(map(repr, levels))
-            raise ParameterError(f"{option.label} applies only if `level` is {wanted}; got {level!r}")
+            raise ParameterError(f"{label(option)} applies only if `level` is {wanted}; got {level!r}")
     return sites
 
 

@@ -9,15 +9,16 @@ import contextlib
 import os
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NoReturn, cast
+from typing import IO, Any, NoReturn, Unpack, cast
 
 import msgspec
 import numpy as np
 
 from inlink.base.arrays import AnyArray, UInt32Array
+from inlink.base.declare import keywords
 from inlink.base.extras import load
 from inlink.base.folder import atomic_file
 from inlink.base.memory import require_memory
@@ -27,7 +28,14 @@ from inlink.errors import OutputError, ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.names import Names
 from inlink.graph.views import arc_batches
-from inlink.sources.formats import FORMATS, check_options, format_named, implementation
+from inlink.sources.formats import (
+    FORMATS,
+    BVGraphOptions,
+    PageOptions,
+    check_options,
+    format_named,
+    implementation,
+)
 from inlink.sources.matrixmarket import names_beside
 from inlink.sources.tables import nodes_beside
 
@@ -54,19 +62,18 @@ class Written:
     left_out: int = 0
 
 
+class WriteOptions(BVGraphOptions, PageOptions, total=False):
+    """Those keywords of :func:`write_graph` that only some formats have."""
+
+
+@keywords(WriteOptions)
 def write_graph(
     graph: Graph,
     path: str | os.PathLike[str],
     *,
     format: str | None = None,
     columns: Columns | None = None,
-    window: int | None = None,
-    max_references: int | None = None,
-    min_interval: int | None = None,
-    zeta_k: int | None = None,
-    codes: Sequence[str] | None = None,
-    around: str | None = None,
-    most: int | None = None,
+    **options: Unpack[WriteOptions],
 ) -> Written:
     """Write a graph in the format of the file's extension.
 
@@ -131,15 +138,7 @@ def write_graph(
     if entry.writer is None:
         writable = ", ".join(name for name, other in FORMATS.items() if other.writer)
         raise OutputError(f"{path}: format {entry.name} cannot be written; choose from {writable}")
-    arguments = {
-        "window": window,
-        "max_references": max_references,
-        "min_interval": min_interval,
-        "zeta_k": zeta_k,
-        "around": around,
-        "most": most,
-    }
-    options = check_options(path, entry, {**arguments, "codes": codes}, writing=True)
+    wanted = check_options(path, entry, options, writing=True)
     for name, values in (columns or {}).items():
         if len(values) != graph.num_nodes or np.asarray(values).dtype.kind not in "iuf":
             raise ParameterError(
@@ -151,7 +150,7 @@ def write_graph(
     require_memory(50 * graph.num_nodes, f"columns of {graph.num_nodes:,} nodes")
     writer: Callable[..., Written] = implementation(entry.writer)
     try:
-        return writer(graph, path, dict(columns or {}), **options)
+        return writer(graph, path, dict(columns or {}), **wanted)
     except (OSError, sqlite3.Error) as error:
         reason = getattr(error, "strerror", None) or error
         raise OutputError(f"{path}: cannot be written ({reason})") from None
