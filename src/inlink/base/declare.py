@@ -72,6 +72,7 @@ class Parameter(msgspec.Struct, frozen=True, eq=False):
     default : object
         The default value. Only a key of a ``TypedDict`` gives it here.
     name : str
+        The name in messages. Only a declaration that wants another one gives it.
     kind : type
         The type of the values: ``bool``, ``int``, ``float``, ``str``, ``tuple`` for several strings, ``object`` for
         any value, or the class of a group.
@@ -248,7 +249,8 @@ def _merged(name: str, hint: Any, defaults: Mapping[str, Any]) -> Parameter | No
                 values[field.name] = value
     origin: Any = get_origin(kind) or kind
     values["kind"] = {Literal: str, Sequence: tuple, Iterable: object}.get(origin, origin)
-    return Parameter(**values | {"name": name, "default": defaults.get(name, values.get("default"))})
+    values["default"] = defaults.get(name, values.get("default"))
+    return Parameter(**{"name": name} | values)
 
 
 def _parts(hint: Any) -> Iterator[Any]:

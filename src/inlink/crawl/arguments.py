@@ -8,14 +8,11 @@ import math
 import numbers
 import re
 from collections.abc import Sequence
-from typing import Any, SupportsIndex
+from typing import Annotated, Any, SupportsIndex, TypedDict
 
-from msgspec.structs import replace
-
-from inlink.base.declare import Parameter
-from inlink.base.settings import LONGEST, NO_LIMIT
+from inlink.base.declare import Parameter, PositiveSeconds, Seconds, parameters_of
+from inlink.base.settings import NO_LIMIT
 from inlink.errors import ParameterError
-from inlink.frontier.settings import TABLE
 from inlink.frontier.survey import BEST
 from inlink.protocol import LARGEST_SCORE
 from inlink.store.life import RELOADABLE, STATES
@@ -59,70 +56,37 @@ LATEST = 1e11
 LARGEST_ID = (1 << 63) - 1
 """The largest number of a lease, a session or a request."""
 
-ARGUMENTS = {
-    "count": Parameter("Maximum number of leases.", name="count", kind=int, at_least=0, at_most=NO_LIMIT),
-    "seconds": replace(TABLE["politeness.delay"], name="seconds"),
-    "delay": replace(TABLE["politeness.delay"], name="delay", none="that of the crawl and of robots.txt"),
-    "budget": Parameter(
-        "Number of pages that may still be fetched.",
-        name="budget",
-        kind=int,
-        at_least=0,
-        below=NO_LIMIT,
-        none="no limit",
-    ),
-    "block": Parameter("From now on.", name="block", kind=float, unit="seconds", at_least=0, at_most=LONGEST),
-    "ahead": Parameter(
-        "From now on.", name="seconds", kind=float, unit="seconds", at_least=0, at_most=LONGEST
-    ),
-    "older_than": Parameter(
-        "Before now.", name="older_than", kind=float, unit="seconds", at_least=0, at_most=LONGEST, none="all"
-    ),
-    "silent_after": Parameter(
-        "Time without a call after which a session ends.",
-        name="silent_after",
-        kind=float,
-        unit="seconds",
-        above=0,
-        at_most=1e9,
-        none="never",
-    ),
-    "session": Parameter("Number of a session.", name="session", kind=int, at_least=0, at_most=LARGEST_ID),
-    "lease": Parameter("Number of a lease.", name="lease", kind=int, at_least=0, at_most=LARGEST_ID),
-    "request": Parameter("Id of a request.", name="request", kind=int, at_least=0, at_most=LARGEST_ID),
-    "lastmod": Parameter(
-        "Unix time.",
-        name="lastmod",
-        kind=float,
-        unit="seconds",
-        at_least=-LATEST,
-        at_most=LATEST,
-        none="unknown",
-    ),
-    "retry_after": Parameter(
-        "Value of the header Retry-After.",
-        name="retry_after",
-        kind=float,
-        unit="seconds",
-        at_least=0,
-        at_most=1e9,
-        none="none was sent",
-    ),
-    "rows": Parameter("Maximum number of rows.", name="count", kind=int, at_least=1, at_most=MOST_ROWS),
-    "within": Parameter("Share of all rank.", name="within", kind=float, at_least=0, at_most=1),
-    "places": Parameter("Maximum number of places.", name="count", kind=int, at_least=1, at_most=MOST_PLACES),
-    "hosts": Parameter("Maximum number of hosts.", name="hosts", kind=int, at_least=0, at_most=MOST_ROWS),
-    "wait": Parameter(
-        "Longest wait for a task.", name="wait", kind=float, unit="seconds", at_least=0, at_most=1e9
-    ),
-    "cpu_seconds": Parameter(
-        "CPU time.", name="seconds", kind=float, unit="seconds", at_least=0, at_most=1e9
-    ),
-    "priority": Parameter(
-        "Priority in a sitemap.", name="priority", kind=float, at_least=0, at_most=1, none="0.5"
-    ),
-}
-"""Numeric arguments of the methods of :class:`inlink.Crawl` and its desk."""
+Identifier = Annotated[int, Parameter(at_least=0, at_most=LARGEST_ID)]
+
+
+class Arguments(TypedDict):
+    """Numbers that methods of :class:`inlink.Crawl` and its desk take. Some have another name in messages."""
+
+    count: Annotated[int, Parameter(at_least=0, at_most=NO_LIMIT)]
+    seconds: Seconds
+    delay: Annotated[Seconds | None, Parameter(none="that of the crawl and of robots.txt")]
+    budget: Annotated[int | None, Parameter(at_least=0, below=NO_LIMIT, none="no limit")]
+    block: Seconds
+    ahead: Annotated[Seconds, Parameter(name="seconds")]
+    older_than: Annotated[Seconds | None, Parameter(none="all")]
+    silent_after: Annotated[PositiveSeconds | None, Parameter(none="never")]
+    session: Identifier
+    lease: Identifier
+    request: Identifier
+    lastmod: Annotated[
+        float | None, Parameter(unit="seconds", at_least=-LATEST, at_most=LATEST, none="unknown")
+    ]
+    retry_after: Annotated[Seconds | None, Parameter(none="none was sent")]
+    rows: Annotated[int, Parameter(name="count", at_least=1, at_most=MOST_ROWS)]
+    within: Annotated[float, Parameter(at_least=0, at_most=1)]
+    places: Annotated[int, Parameter(name="count", at_least=1, at_most=MOST_PLACES)]
+    hosts: Annotated[int, Parameter(at_least=0, at_most=MOST_ROWS)]
+    wait: Seconds
+    cpu_seconds: Annotated[Seconds, Parameter(name="seconds")]
+    priority: Annotated[float | None, Parameter(at_least=0, at_most=1, none="0.5")]
+
+
+ARGUMENTS = parameters_of(Arguments)
 
 
 def argument(name: str, value: Any) -> Any:
