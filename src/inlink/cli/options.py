@@ -84,6 +84,8 @@ def declared_option(row: "Parameter") -> click.Option:
     flag = row.option or f"--{row.name.replace('_', '-')}"
     # None stands for an option that is not given, so the function that takes it has the default.
     default = row.none if row.default is None and row.none != "the default" else row.default
+    if isinstance(default, bool):
+        default = None
     shown = f"{default:g}".replace("e-0", "e-") if isinstance(default, float) else default
     text = row.help if default is None else f"{row.help} Default: {shown}."
     if "/" in flag:
@@ -119,7 +121,7 @@ def _split(_: click.Context, __: click.Parameter, value: str | None) -> list[str
 
 set_option = click.option(
     "--set",
-    "changes",
+    "changed_settings",
     multiple=True,
     metavar="NAME=VALUE",
     help="Change a setting of the crawl, such as politeness.delay=2; docs/crawling.md lists them.",
@@ -167,7 +169,7 @@ def settings_given(options: dict[str, Any]) -> dict[str, Any]:
     inlink.errors.ParameterError
         If ``--set`` does not name a setting, or its value is outside its range.
     """
-    changes = options.pop("changes", ())
+    changes = options.pop("changed_settings", ())
     if not options and not changes:
         # A look-up without --set need not wait for the import of the table.
         return {}

@@ -2,13 +2,15 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from inlink.cli.options import Output, set_option, settings_given
+from inlink.base.declare import parameters_of
+from inlink.cli.options import Output, declared_options, set_option, settings_given
 from inlink.cli.remote import FolderOrUrl
 from inlink.cli.show import say, show_table
+from inlink.replaying.arguments import ReplayArguments
 
 if TYPE_CHECKING:
     from inlink.replaying.replay import Replaying
@@ -109,65 +111,18 @@ class _Sizes(click.ParamType):  # type: ignore[type-arg]  # generic in newer ver
     show_default=True,
     help="Shares at which values are kept.",
 )
-@click.option("--baseline", help="The policy to compare with; host-diverse, else the first, if not given.")
 @click.option(
     "--host-pages",
     type=_Sizes(),
     help="Sizes of guessed hosts, for a graph without URLs; 0 is one host; 256 if not given.",
 )
-@click.option(
-    "--lines/--no-lines", default=True, help="Add clairvoyant greedy, look-ahead and the sort bound."
-)
-@click.option(
-    "--tau/--no-tau", default=True, help="Compare the ranks of the crawled part with those of the whole."
-)
 @click.option("--measure", default="pagerank", show_default=True, help="The measure that is shown and drawn.")
-@click.option(
-    "--relevant",
-    type=float,
-    default=0.5,
-    show_default=True,
-    help="The least content score of a relevant page.",
-)
-@click.option(
-    "--wasted", metavar="REGEX", help="Count fetches of URLs that this expression matches as wasted."
-)
-@click.option("--parallel", type=int, default=1, show_default=True, help="Fetches under way at a time.")
-@click.option(
-    "--fetch-seconds",
-    type=float,
-    default=0.0,
-    show_default=True,
-    help="Seconds that a fetch takes, if there is no recording of the time.",
-)
-@click.option(
-    "--changes",
-    "change_seconds",
-    type=float,
-    help="Mean seconds between two changes of a page, drawn at random; the recorded changes if not given.",
-)
 @click.option(
     "--revisit",
     metavar="SECONDS|JSON",
     help='Fetch pages again: after this time, or by a schedule such as {"schedule": "Adaptive"}.',
 )
-@click.option(
-    "--noise",
-    type=float,
-    default=0.0,
-    show_default=True,
-    help="Standard deviation of the errors in the scores that a crawl gets; measures use the true scores.",
-)
-@click.option(
-    "--random-seed",
-    type=int,
-    default=1,
-    show_default=True,
-    help="Seed of the random numbers that draw seed sets and changes.",
-)
-@click.option(
-    "--jobs", type=int, default=1, show_default=True, help="Processes that replay at the same time."
-)
+@declared_options({name: row for name, row in parameters_of(ReplayArguments).items() if row.help})
 @set_option
 @click.option(
     "--output",
@@ -189,7 +144,7 @@ def replay(source: Path, output: Path | None, measure: str, **options: Any) -> N
     from inlink.replaying.replay import Replaying, webs_of
 
     draw = _picture(output)
-    plan = checked(**_arguments(options))
+    plan = checked(_arguments(options))
     work = Replaying(webs_of(source, plan), plan)
     work.check_measure(measure)
     interrupted = False
@@ -211,23 +166,24 @@ def replay(source: Path, output: Path | None, measure: str, **options: Any) -> N
         raise SystemExit(INTERRUPTED)
 
 
-def _arguments(options: dict[str, Any]) -> dict[str, Any]:
+def _arguments(options: dict[str, Any]) -> ReplayArguments:
     """The command's options in the form for :func:`inlink.replay`."""
     settings = settings_given(options)
     if (revisit := options.pop("revisit")) is not None:
         settings["revisit"] = _schedule(revisit)
-    changes = options.pop("change_seconds")
-    policies = _listed(options.pop("policies")) or ["host-diverse", "breadth-first"]
-    budget = options.pop("budget")
+    policies, budget = _listed(options.pop("policies")), options.pop("budget")
     whole = budget.isdecimal() and len(budget) < 12
     marks = [_share(share, "--at") for share in _listed((options.pop("marks"),))]
-    return options | {
-        "policies": policies,
+    arguments: dict[str, Any] = {name: row.default for name, row in parameters_of(ReplayArguments).items()}
+    arguments |= {name: value for name, value in options.items() if value is not None} | {
         "budget": int(budget) if whole else _share(budget, "--budget"),
+        "host_pages": options["host_pages"],
         "marks": marks,
         "settings": settings,
-        "changes": changes,
     }
+    if policies:
+        arguments["policies"] = policies
+    return cast(ReplayArguments, arguments)
 
 
 def _picture(output: Path | None) -> Any:

@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
 
-from inlink.base.settings import LONGEST
+from inlink.base.declare import Parameter, parameters_of
 from inlink.crawl.settings import changed, check_together
 from inlink.errors import ParameterError
 from inlink.frontier.policies import policy_found, policy_name
 from inlink.frontier.ranked import STORED
 from inlink.frontier.revisit import Schedule, revisit_as_data
 from inlink.frontier.settings import Settings
+from inlink.replaying.arguments import ReplayArguments
 from inlink.replaying.play import crawl_settings
 from inlink.replaying.seeds import check_seeds
 
@@ -21,11 +22,7 @@ DEFAULT = "host-diverse"
 REFUSED = ("policy", "rules", "url_rules", "lease_seconds", "sync", "self_links")
 """Settings that a replay does not accept, for example because they would change the URLs of the web's pages."""
 
-SHORTEST_CHANGE = 1e-3
-"""The smallest mean time between two changes of a page, in seconds."""
-
-MOST_NOISE = 1e6
-"""Scores must fit into a float32, errors included."""
+HOST_PAGES = Parameter(name="`host_pages`", kind=int, at_least=0, at_most=1 << 32)
 
 
 @dataclass(frozen=True)
@@ -67,68 +64,43 @@ class ReplayPlan:
         }
 
 
-def checked(
-    *,
-    policies: Sequence[Any],
-    seeds: Any,
-    budget: float | int,
-    marks: Sequence[float],
-    baseline: str | None,
-    host_pages: Sequence[int] | None,
-    lines: bool,
-    tau: bool,
-    relevant: float,
-    wasted: str | None,
-    random_seed: int,
-    parallel: int,
-    fetch_seconds: float,
-    changes: float | None,
-    noise: float,
-    settings: Mapping[str, Any] | None,
-    jobs: int,
-) -> ReplayPlan:
-    """Check the arguments of :func:`inlink.replay`.
+def checked(arguments: ReplayArguments) -> ReplayPlan:
+    """Check the arguments of :func:`inlink.replay`, all of which are given.
 
     Raises
     ------
     inlink.errors.ParameterError
         If an argument is out of its range.
     """
-    names = _names(policies, jobs)
-    check_seeds(seeds)
+    values: dict[str, Any] = dict(arguments)
+    for name, row in parameters_of(ReplayArguments).items():
+        if row.help:
+            values[name] = row.check(values[name], f"`{name}`")
+    policies, baseline, sizes = arguments["policies"], values["baseline"], arguments["host_pages"] or ()
+    names = _names(policies, values["jobs"])
+    check_seeds(arguments["seeds"])
     if baseline is None:
         baseline = DEFAULT if DEFAULT in names else names[0]
     if baseline not in names:
         raise ParameterError(f"`baseline` must be one of the policies ({', '.join(names)}); got {baseline!r}")
-    for name, flag in (("lines", lines), ("tau", tau)):
-        if not isinstance(flag, bool):
-            raise ParameterError(f"`{name}` must be True or False; got {flag!r}")
-    if wasted is not None:
+    if values["wasted"] is not None:
         from inlink.urls.matching import matcher
 
-        matcher(wasted)
-    sizes = tuple(_whole("host_pages", size, 0) for size in host_pages or ())
-    if len(set(sizes)) < len(sizes):
-        raise ParameterError(f"`host_pages` names a size twice: {sizes!r}")
+        matcher(values["wasted"])
+    host_pages = tuple(HOST_PAGES.check(size) for size in sizes)
+    if len(set(host_pages)) < len(host_pages):
+        raise ParameterError(f"`host_pages` names a size twice: {host_pages!r}")
     return ReplayPlan(
-        policies=tuple(policies),
-        names=names,
-        seeds=seeds,
-        budget=_budget(budget),
-        marks=_marks(marks),
-        baseline=baseline,
-        host_pages=sizes,
-        lines=lines,
-        tau=tau,
-        relevant=_number("relevant", relevant, -LONGEST),
-        wasted=wasted,
-        random_seed=_whole("random_seed", random_seed, 0),
-        parallel=_whole("parallel", parallel, 1),
-        fetch_seconds=_number("fetch_seconds", fetch_seconds, 0.0),
-        changes=None if changes is None else _number("changes", changes, SHORTEST_CHANGE),
-        noise=_noise(noise),
-        settings=_settings(settings or {}, policies),
-        jobs=_whole("jobs", jobs, 1),
+        **values
+        | {
+            "policies": tuple(policies),
+            "names": names,
+            "budget": _budget(arguments["budget"]),
+            "marks": _marks(arguments["marks"]),
+            "baseline": baseline,
+            "host_pages": host_pages,
+            "settings": _settings(arguments["settings"] or {}, policies),
+        }
     )
 
 
@@ -188,22 +160,3 @@ def _marks(marks: Sequence[float]) -> tuple[float, ...]:
     if not shares or not sound or list(shares) != sorted(set(shares)):
         raise ParameterError(f"`marks` must be increasing shares above 0 and at most 1; got {list(marks)!r}")
     return tuple(float(mark) for mark in shares)
-
-
-def _whole(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= 1 << 32:
-        raise ParameterError(f"`{name}` must be a whole number of at least {least}; got {value!r}")
-    return value
-
-
-def _noise(noise: Any) -> float:
-    deviation = _number("noise", noise, 0.0)
-    if deviation > MOST_NOISE:
-        raise ParameterError(f"`noise` must be at most {MOST_NOISE:g}; got {noise!r}")
-    return deviation
-
-
-def _number(name: str, value: Any, least: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, float | int) or not least <= value <= LONGEST:
-        raise ParameterError(f"`{name}` must be a number of at least {least:g}; got {value!r}")
-    return float(value)

@@ -7,11 +7,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
 from inlink.base.arrays import BoolArray, Float64Array, UInt32Array
+from inlink.base.declare import keywords
 from inlink.base.progress import Work, track
 from inlink.errors import InputError, ParameterError
 from inlink.factors.trust import read_trust
@@ -20,6 +21,7 @@ from inlink.graph.components import reachable
 from inlink.graph.graph import Graph, Rows
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.graph.source import level_of
+from inlink.replaying.arguments import ReplayArguments
 from inlink.replaying.changes import freshness_of, has_changes
 from inlink.replaying.checks import ReplayPlan, checked
 from inlink.replaying.jobs import Done, ReplayTask, performed
@@ -54,27 +56,8 @@ SAMPLE = 1000
 """Number of names that are checked to decide whether names are URLs."""
 
 
-def replay(
-    source: Source,
-    *,
-    policies: Sequence[Any] = ("host-diverse", "breadth-first"),
-    seeds: str | Sequence[Sequence[Any]] = "20x10",
-    budget: float | int = 0.5,
-    marks: Sequence[float] = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5),
-    baseline: str | None = None,
-    host_pages: Sequence[int] | None = None,
-    lines: bool = True,
-    tau: bool = True,
-    relevant: float = 0.5,
-    wasted: str | None = None,
-    random_seed: int = 1,
-    parallel: int = 1,
-    fetch_seconds: float = 0.0,
-    changes: float | None = None,
-    noise: float = 0.0,
-    settings: Mapping[str, Any] | None = None,
-    jobs: int = 1,
-) -> Replay:
+@keywords(ReplayArguments)
+def replay(source: Source, **arguments: Unpack[ReplayArguments]) -> Replay:
     """Replay crawls of a known web by several policies, and measure the pages that each fetches over time.
 
     Each replay is an :class:`inlink.Crawl` in a temporary folder and in virtual time; only the fetches are replayed.
@@ -145,11 +128,7 @@ def replay(
     >>> round(result.mean("random", at=1.0).mean, 6)
     1.0
     """
-    plan = checked(
-        policies=policies, seeds=seeds, budget=budget, marks=marks, baseline=baseline, host_pages=host_pages,
-        lines=lines, tau=tau, relevant=relevant, wasted=wasted, random_seed=random_seed, parallel=parallel,
-        fetch_seconds=fetch_seconds, changes=changes, noise=noise, settings=settings, jobs=jobs,
-    )  # fmt: skip
+    plan = checked(arguments)
     work = Replaying(webs_of(source, plan), plan)
     work.run()
     return work.result()
