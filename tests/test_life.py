@@ -82,8 +82,8 @@ def test_the_fold_moves_a_page_as_the_table_says(state, visited):
             log = logs.Log(place)
 
             def append(kind: int, page: int = PAGE, **fields) -> None:
-                at, frame = log.append(kind, 1.0, page, **fields)  # noqa: B023
-                pages.fold_frame(at, np.frombuffer(frame, np.uint8))
+                frame = log.append(kind, 1.0, page, **fields)[1]  # noqa: B023
+                pages.columns.fold(np.frombuffer(frame, np.uint8))
 
             _, new, text = pages.number([f"http://a.com/{page}" for page in range(PAGE + 1)])
             append(kinds.SEED, kinds.NO_PAGE, new=new, urls=text)
@@ -133,7 +133,7 @@ def moves_in(place: Path) -> Iterator[tuple[Move, int, int, bool]]:
             known = head.first + head.new
             before = pages.states[:known].copy()
             visited = [bool(pages.answers[page] and pages.visits[pages.answers[page]]) for page in named]
-            pages.fold_frame(at, frame)
+            pages.columns.fold(frame)
             still = np.setdiff1d(np.arange(known), named)
             assert pages.states[still].tolist() == before[still].tolist()
             for page, over, has_visit in zip(named, overs, visited, strict=True):
