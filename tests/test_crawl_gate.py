@@ -380,6 +380,43 @@ def test_a_close_that_is_interrupted_keeps_the_folder(tmp_path, monkeypatch, fau
         assert again.page(A).state == "discovered"
 
 
+def interrupted(call, line):
+    """Make a call, interrupted before the given line of the log, the gate or the crawl; return whether it was."""
+    lines = 0
+
+    def trace(frame, event, _argument):
+        nonlocal lines
+        if not frame.f_code.co_filename.endswith(("store/log.py", "crawl/gate.py", "crawl/crawl.py")):
+            return None
+        if event == "line":
+            lines += 1
+            if lines == line:
+                raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        call()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(None)
+    return False
+
+
+def test_a_close_that_is_interrupted_at_any_line_can_be_completed(tmp_path):
+    line, came = 0, True
+    while came:
+        line += 1
+        crawl = clocked(tmp_path / "c")
+        crawl.seed([f"http://a{line}.example/"])
+        came = interrupted(crawl.close, line)
+        crawl.close()
+    assert line > 30
+    with clocked(tmp_path / "c") as crawl:
+        assert all(crawl.page(f"http://a{number}.example/") for number in range(1, line + 1))
+
+
 def test_an_error_of_the_system_names_file_and_remedy(tmp_path, monkeypatch):
     def full(*_arguments, **_named):
         raise OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "c" / "x"))

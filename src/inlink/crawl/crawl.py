@@ -7,6 +7,7 @@ time from its clock. Each change is first an event of the log. Columns, policy a
 import logging
 import os
 import time
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
@@ -221,6 +222,8 @@ class Crawl:
             chosen = self._claim(stack, given, chosen, started, made)
             self._settings = settings = chosen.settings
             log = Log(self.folder, settings.sync, hash_seed_of(self.folder))
+            # The second call completes the first if Ctrl-C comes before the files are closed.
+            stack.callback(log.close)
             stack.callback(log.close)
             gate.in_child(log.abandon)
             self._pages = open_pages(self.folder)
@@ -264,8 +267,13 @@ class Crawl:
         there = self.folder.exists()
         is_new = create(self.folder, started, chosen.settings)
         lock = logs.lock(self.folder)
-        stack.enter_context(lock)
-        self._gate.in_child(partial(lock.__exit__, None, None, None))
+        # A crawl that nobody closes gives its folder back, too.
+        release = weakref.finalize(self._gate, lock.close)
+        release.atexit = False
+        # The first of these closes the file if Ctrl-C comes during the second, which is called before it.
+        stack.callback(lock.close)
+        stack.callback(release)
+        self._gate.in_child(lock.close)
         if not is_new:
             # Until now another process may have changed the settings.
             return choose(self.folder, given)
@@ -728,8 +736,8 @@ class Crawl:
     def close(self) -> None:
         """Sync the log, release the folder, and give all memory and address space back.
 
-        Later calls are refused, also those on the crawl's desk and view. A second call, or a call in the child of a
-        fork, does nothing.
+        Later calls are refused, also those on the crawl's desk and view. A second call completes the first, if
+        that was interrupted. A call in the child of a fork does nothing.
 
         Raises
         ------

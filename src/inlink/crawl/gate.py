@@ -110,15 +110,19 @@ class Gate:
         _gates.add(self)
 
     def close(self) -> bool:
-        """Shut the gate for good; return whether it was open. It was not on a second call, or after a fork.
+        """Shut the gate for good; return whether this process may close the crawl, which is False after a fork.
+
+        A second call returns True as well, because the first may have been interrupted.
 
         Raises
         ------
         inlink.errors.InUseError
             If a call is inside.
         """
-        if self._closed or self._forked:
+        if self._forked:
             return False
+        if self._closed:
+            return True
         if not self._acquire(False):
             raise self._refusal(True)
         try:

@@ -26,7 +26,6 @@ import threading
 import time
 import weakref
 import zlib
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, NoReturn
@@ -115,7 +114,8 @@ class Log:
         self.folder, self._full, self._salt = folder, sync == "full", salt_of(hash_seed)
         # An exception at any moment, such as Ctrl-C, closes the open files. This releases the lock.
         self._files: list[io.FileIO] = []
-        weakref.finalize(self, _close, self._files).atexit = False
+        self._release = weakref.finalize(self, _close, self._files)
+        self._release.atexit = False
         self._files.append(_held_log(folder))
         self._files += (_opened(folder / URLS), _opened(folder / END, "r+"))
         self._events, self._urls, self._end = (file.fileno() for file in self._files)
@@ -434,31 +434,45 @@ class Log:
     def close(self) -> None:
         """Sync the files, record this in the log if an event was appended, and close the files.
 
+        A second call completes the first, if that was interrupted.
+
         Raises
         ------
         StoreError
             If the last events may be lost, and no call has said so.
         """
-        self._stop.set()
-        # An interruption may have come before the thread was started.
-        if self._syncer is not None and self._syncer.ident is not None:
-            self._syncer.join()
         try:
-            if not self.broken and (self._begun or self._last is not None):
+            self._end_syncing()
+            if self._files and not self.broken and (self._begun or self._last is not None):
                 with contextlib.suppress(OSError):
                     self.sync()
                     if self._last is not None:
                         self.append(SYNCED, self._last[0], first=self._last[1])
                         self.sync()
         finally:
-            self.abandon()
+            try:
+                # After an interruption, the thread may still use the files.
+                self._end_syncing()
+            finally:
+                self.abandon()
         if self._broken is not None and not self._told:
+            self._told = True
             raise StoreError(self._broken)
+
+    def _end_syncing(self) -> None:
+        self._stop.set()
+        # An interruption may have come before the thread was started.
+        if self._syncer is not None and self._syncer.ident is not None:
+            self._syncer.join()
 
     def abandon(self) -> None:
         """Close the files without a sync. The child process of a fork must call this."""
-        _close(self._files)
-        self._leave()
+        try:
+            _close(self._files)
+        finally:
+            # An interruption may have left a file open, and with it the lock.
+            self._release()
+            self._leave()
 
 
 def ends_in(folder: Path) -> list[EndRecord]:
@@ -501,7 +515,9 @@ def _opened(path: Path, mode: str = "a+") -> io.FileIO:
 
 def _close(files: list[io.FileIO]) -> None:
     while files:
-        files.pop().close()
+        # A file leaves the list once it is closed, so that an interruption leaves none open.
+        files[-1].close()
+        files.pop()
 
 
 def _copy(file: int, begin: int, end: int, path: Path) -> None:
@@ -559,9 +575,8 @@ def _write(file: int, data: bytes | memoryview) -> None:
         written = os.write(file, data)
 
 
-@contextlib.contextmanager
-def lock(folder: Path) -> Iterator[None]:
-    """Hold the crawl's folder as its only writer.
+def lock(folder: Path) -> io.FileIO:
+    """Hold the crawl's folder as its only writer, until the returned file is closed.
 
     Raises
     ------
@@ -573,18 +588,21 @@ def lock(folder: Path) -> Iterator[None]:
     if _links(folder / LOCK) > 1 and _is_copy(folder):
         # The lock of the original, of which this folder is a copy by hard links.
         (folder / LOCK).unlink()
-    with _opened(folder / LOCK) as opened:
-        file = opened.fileno()
+    opened = _opened(folder / LOCK)
+    file = opened.fileno()
+    with contextlib.ExitStack() as refused:
+        refused.callback(opened.close)
         if not _hold(file, folder / LOCK):
             holder = os.pread(file, 32, 0).decode("ascii", "replace").strip() or "another process"
             raise InUseError(
                 f"{folder} is being crawled by process {holder}: stop that process, or wait until it ends"
             )
-        # On a full disk the process id cannot be written, but the lock is still held.
-        with contextlib.suppress(OSError):
-            os.ftruncate(file, 0)
-            os.write(file, f"{os.getpid()}\n".encode())
-        yield
+        refused.pop_all()
+    # On a full disk the process id cannot be written, but the lock is still held.
+    with contextlib.suppress(OSError):
+        os.ftruncate(file, 0)
+        os.write(file, f"{os.getpid()}\n".encode())
+    return opened
 
 
 def _hold(file: int, path: Path) -> bool:
