@@ -29,8 +29,6 @@ __all__ = [
     "check_texts",
     "checked_ahead",
     "checked_failure",
-    "checked_fingerprint",
-    "checked_hash",
     "checked_score",
     "checked_states",
     "checked_status",
@@ -143,29 +141,6 @@ def checked_status(status: Any) -> int:
     if isinstance(status, SupportsIndex) and not isinstance(status, bool) and 0 <= int(status) <= 999:
         return int(status)
     raise ParameterError(f"status must be an HTTP status from 0 to 999; got {status!r}")
-
-
-def checked_hash(content_hash: Any) -> bytes:
-    """Return the first 255 bytes of a content hash."""
-    if isinstance(content_hash, bytes):
-        return content_hash[:255]
-    if isinstance(content_hash, bytearray | memoryview):
-        return bytes(content_hash)[:255]
-    raise ParameterError(
-        f"content_hash must be bytes; got {type(content_hash).__name__} {content_hash!r:.80}"
-    )
-
-
-def checked_fingerprint(fingerprint: Any) -> int:
-    """Return a fingerprint as an int."""
-    if isinstance(fingerprint, SupportsIndex) and not isinstance(fingerprint, bool):
-        number = int(fingerprint)
-        if 0 <= number < 1 << 64:
-            return number
-    raise ParameterError(
-        "fingerprint must be an integer from 0 to 2**64 - 1, such as that of "
-        f"inlink.scoring.fingerprint.fingerprint; got {fingerprint!r:.80}"
-    )
 
 
 def checked_failure(
