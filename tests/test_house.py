@@ -288,7 +288,7 @@ def options(command: click.Command) -> list[str]:
         return [name for one in command.commands.values() for name in options(one)]
     return [
         name
-        for parameter in command.get_params(click.Context(command))
+        for parameter in command.get_params(command.make_context(None, [], resilient_parsing=True))
         if isinstance(parameter, click.Option)
         for name in parameter.opts
         if name.startswith("--") and name != "--help"

@@ -173,6 +173,10 @@ class S3Stream(io.RawIOBase):
             self._at = end
         return count
 
+    def readall(self) -> bytes:
+        """Return the rest of the file. The method of RawIOBase would make a request for each 8 KiB."""
+        return b"".join(iter(lambda: self.read(_S3_BLOCK) or b"", b""))
+
 
 def _s3(url: str) -> tuple[Any, str]:
     """Return the store of a bucket, and the key of a file in it."""

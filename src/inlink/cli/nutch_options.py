@@ -77,12 +77,20 @@ def given(name: str) -> bool:
     return name in click.get_current_context().meta[_GIVEN]
 
 
+_HELP = ["-h", "-help", "--help"]
+
+
 class Group(Uncut):
     """Commands that can also be called by Nutch's names."""
 
     def __init__(self, name: str | None = None, **attributes: Any) -> None:
         super().__init__(name, **attributes)
-        self.context_settings["help_option_names"] = ["-h", "-help", "--help"]
+        self.context_settings["help_option_names"] = _HELP
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        """Add a command, whose help has Nutch's names too. click keeps the names with which it was asked first."""
+        cmd.context_settings.setdefault("help_option_names", _HELP)
+        super().add_command(cmd, name)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command by its name, or by Nutch's name for it."""

@@ -12,7 +12,7 @@ from inlink.store.checkpoint import LEAST_PAGES
 from inlink.store.log import Log
 from inlink.store.pages import Pages
 
-__all__ = ["Checkpointer"]
+__all__ = ["LEAST_PAGES", "Checkpointer"]
 
 _log = logging.getLogger("inlink.crawl")
 

@@ -9,9 +9,9 @@ from itertools import chain
 from msgspec.structs import replace
 
 from inlink.base.clock import VirtualClock
+from inlink.crawl import checkpointer
 from inlink.crawl.adopted import adopted_rankings, payload_of, ranking_options
 from inlink.crawl.arguments import checked_states
-from inlink.crawl.checkpointer import Checkpointer
 from inlink.crawl.checkpointing import save
 from inlink.crawl.journal import Journal
 from inlink.errors import InlinkError, InputError, ParameterError
@@ -19,7 +19,6 @@ from inlink.frontier.adoption import Adoption, adopt
 from inlink.reranking.handle import Reranker
 from inlink.reranking.process import Ranker
 from inlink.store import inbox
-from inlink.store.checkpoint import LEAST_PAGES
 from inlink.store.format import RANKING
 from inlink.store.opening import IndexWriter
 from inlink.store.spill import Finished, Spill
@@ -72,7 +71,7 @@ class Upkeep:
         self._adoption: Adoption | None = None
         self._rank_at_opening = False
         self._index: IndexWriter | None = None
-        self._checkpoints = Checkpointer(self.pages, journal.log)
+        self._checkpoints = checkpointer.Checkpointer(self.pages, journal.log)
         checkpoint = self.pages.checkpoint
         self._spill = Spill(self.pages.folder, None if checkpoint is None else checkpoint.mapped)
         self.inbox_at = 0.0
@@ -135,7 +134,7 @@ class Upkeep:
                 self._index = None
         elif known >= self.pages.table.index_at:
             self._index = self._new_index()
-        if known >= LEAST_PAGES and not self.at_once:
+        if known >= checkpointer.LEAST_PAGES and not self.at_once:
             self._checkpoints.step()
 
     def _ranking_due(self, now: float) -> bool:
