@@ -1,6 +1,6 @@
 # make demo: a crawl for a topic, beside one without, on a small web of its own      make test: everything that CI runs
 # make search SECONDS=600: random search for counterexamples to the tests' properties, until one is found
-# make bounds: the tests of kernels, with kernels that check each index
+# make bounds: the tests of kernels, with kernels that check each index; make bench-test: the tests of the benchmarks
 # make torture MINUTES=5 SEED=1: kill -9, damaged files, crafted logs and mutated inputs, with a table of what came of them
 PYTHON ?= python3
 VENV := .venv
@@ -12,7 +12,7 @@ CODE := $(CURDIR)/.cache/machinecode
 CHECKED := $(CURDIR)/.cache/checkedcode
 # Tests spend a fifth of their time waiting for other processes. One more worker than processors uses that time.
 WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
-.PHONY: demo dashboard docs test bounds mutants quick coverage search torture tables proto wheel wheel-test clean
+.PHONY: demo dashboard docs test bench-test bounds mutants quick coverage search torture tables proto wheel wheel-test clean
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "inlink needs Python 3.11 or newer")'
@@ -33,13 +33,17 @@ test: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(MAKE) --no-print-directory machinecode
-	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore-glob='tests/test_bench*'
 	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m bench house
 ifeq ($(shell uname -s),Linux)
 	$(MAKE) --no-print-directory wheel-test
 else
 	@echo "wheel-test is skipped: machine code is made for Linux only, and a wheel without it needs Numba"
 endif
+
+# The tests of the benchmarks, which run small ones beside their peers. They take some minutes, so they are a job of their own in CI.
+bench-test: machinecode
+	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal tests/test_bench*.py
 
 # The tests of kernels, each of which raises an error at an index outside of its array. This takes four minutes, so it is a
 # job of its own in CI. `make bounds BOUNDS=tests` runs all tests but the slow ones.
@@ -72,8 +76,8 @@ docs: $(VENV)/docs-ready
 	@echo "To read it: $(BIN)/python -m http.server -d site"
 
 # all tests but those marked slow: about half of the time of all
-quick: $(VENV)/ready
-	$(BIN)/python -m pytest -n auto -m "not slow"
+quick: machinecode
+	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore-glob='tests/test_bench*' -m "not slow"
 
 # the tables of settings in the docs, from the one table in the code
 tables: $(VENV)/ready
