@@ -233,7 +233,7 @@ def _defaults(declaring: Any) -> dict[str, Any]:
 
 
 def _merged(name: str, hint: Any, defaults: Mapping[str, Any]) -> Parameter | None:
-    """Join the declarations in an annotation, where an outer one wins; None if there are none."""
+    """Join the declarations of an annotation; outer ones take precedence. None if there are none."""
     parts = list(_parts(hint))
     declarations = [part for part in parts if isinstance(part, Parameter)]
     if not declarations:

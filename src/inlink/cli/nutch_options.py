@@ -88,7 +88,7 @@ class Group(Uncut):
         self.context_settings["help_option_names"] = _HELP
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
-        """Add a command, whose help has Nutch's names too. click keeps the names with which it was asked first."""
+        """Add a command with Nutch's names for help, because click keeps the first names that it sees."""
         cmd.context_settings.setdefault("help_option_names", _HELP)
         super().add_command(cmd, name)
 

@@ -287,7 +287,7 @@ class Crawl:
         """The settings in force: a given value, else the folder's value, else the default."""
         return self._settings
 
-    # -- what comes in ----------------------------------------------------------------------------------------------
+    # -- seeds and pages to fetch -----------------------------------------------------------------------------------
 
     def seed(self, urls: Iterable[AnyLink]) -> int:
         """Add URLs at which the crawl begins; return the number of new URLs.
@@ -402,7 +402,7 @@ class Crawl:
         """True while a ranking is being computed, or is adopted but not yet applied to all waiting pages."""
         return self._upkeep.ranking
 
-    # -- what comes back ---------------------------------------------------------------------------------------------
+    # -- answers ------------------------------------------------------------------------------------------------------
     # All of these raise UnknownNodeError if a page is named by a URL that the crawl does not know, ParameterError if an
     # argument has another type or is out of its range, and StoreError if the log cannot be written.
 

@@ -1,4 +1,4 @@
-"""The base of the factors by which the priorities of a host's pages are multiplied.
+"""The base class of host factors. A factor multiplies the priorities of a host's pages.
 
 A waiting page was not fetched yet, so only its host tells how good it may be. The ranking process computes a share of
 each host with each ranking, and publishes it beside the ranking. The frontier turns the shares into factors. Each

@@ -65,7 +65,7 @@ class LinkGraph:
         return self.multigraph
 
     def arcs(self, weight: str | None) -> dict[str, Any]:
-        """Return the arguments of a ranking: edges weigh their attribute, or count as one each if `weight` is None."""
+        """Return the arguments of a ranking. Weights come from the attribute `weight`; None: no weights."""
         graph = self.graph if weight is None else self.weights
         return {
             "graph": graph,

@@ -65,7 +65,7 @@ class ReplayPlan:
 
 
 def checked(arguments: ReplayArguments) -> ReplayPlan:
-    """Check the arguments of :func:`inlink.replay`, all of which are given.
+    """Check all arguments of :func:`inlink.replay`.
 
     Raises
     ------
