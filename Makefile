@@ -12,7 +12,7 @@ CODE := $(CURDIR)/.cache/machinecode
 CHECKED := $(CURDIR)/.cache/checkedcode
 # Tests spend a fifth of their time waiting for other processes. One more worker than processors uses that time.
 WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
-.PHONY: demo dashboard docs test bench-test bounds mutants quick coverage search torture tables proto wheel wheel-test clean
+.PHONY: demo dashboard docs test bench-test bounds mutants mutants-python quick coverage search torture tables proto wheel wheel-test clean
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "inlink needs Python 3.11 or newer")'
@@ -33,7 +33,7 @@ test: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(MAKE) --no-print-directory machinecode
-	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore-glob='tests/test_bench*'
+	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore=tests/bench
 	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m bench house
 ifeq ($(shell uname -s),Linux)
 	$(MAKE) --no-print-directory wheel-test
@@ -43,23 +43,33 @@ endif
 
 # The tests of the benchmarks, which run small ones beside their peers. They take some minutes, so they are a job of their own in CI.
 bench-test: machinecode
-	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal tests/test_bench*.py
+	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal tests/bench
 
 # The tests of kernels, each of which raises an error at an index outside of its array. This takes four minutes, so it is a
 # job of its own in CI. `make bounds BOUNDS=tests` runs all tests but the slow ones.
-BOUNDS := $(addprefix tests/test_,$(addsuffix .py,adoption archive_parts betweenness bounds build build_merge bvgraph \
-	bvgraph_write checkpoint closeness coded_rows compressed crawl_ranking derive edgelist eigenvector graph_checks hyperball \
-	index_damage linkrank live_ranking loops mcmc opic order pagerank parts percolation plain_urls queue rank_kernels \
-	replay_lines rows salsa scanner sorting spam spill store store_checks store_wild traps url_table verify waiting wat))
+BOUNDS := $(addprefix tests/,$(addsuffix .py, \
+	archives/test_scanner archives/test_wat base/test_bounds base/test_order factors/test_adoption \
+	frontier/test_queue frontier/test_traps frontier/test_waiting graph/test_build graph/test_build_merge \
+	graph/test_coded_rows graph/test_compressed graph/test_derive graph/test_graph_checks graph/test_parts \
+	graph/test_rows graph/test_sorting rank/test_betweenness rank/test_closeness rank/test_eigenvector \
+	rank/test_hyperball rank/test_linkrank rank/test_loops rank/test_mcmc rank/test_opic rank/test_pagerank \
+	rank/test_percolation rank/test_rank_kernels rank/test_salsa rank/test_spam replaying/test_replay_lines \
+	reranking/test_crawl_ranking reranking/test_live_ranking sources/test_archive_parts sources/test_bvgraph \
+	sources/test_bvgraph_write sources/test_edgelist store/test_checkpoint store/test_index_damage store/test_spill \
+	store/test_store store/test_store_checks store/test_store_wild store/test_url_table store/test_verify \
+	urls/test_plain_urls))
 bounds: $(VENV)/ready
 	mkdir -p $(CHECKED)
 	INLINK_CHECK_BOUNDS=1 $(BIN)/python -m ahead build $(CHECKED)
 	INLINK_CHECK_BOUNDS=1 INLINK_MACHINE_CODE=$(CHECKED) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" $(BOUNDS)
 
 # Random faults in kernels, which must end in a failed test and never in a crash: make mutants COUNT=30 SEED=1
+# Faults in Python code, and how many of them the tests notice: make mutants-python COUNT=60 SEED=1
 COUNT := 30
 mutants: $(VENV)/ready
 	cd tests && ../$(BIN)/python -m torture.mutants --mutants $(COUNT) --seed $(SEED)
+mutants-python: machinecode
+	cd tests && INLINK_MACHINE_CODE=$(CODE) ../$(BIN)/python -m torture.mutants --python --mutants $(COUNT) --seed $(SEED)
 
 # the share of lines that the tests run; kernels are machine code and do not count
 coverage: $(VENV)/ready
@@ -77,7 +87,7 @@ docs: $(VENV)/docs-ready
 
 # all tests but those marked slow: about half of the time of all
 quick: machinecode
-	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore-glob='tests/test_bench*' -m "not slow"
+	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore=tests/bench -m "not slow"
 
 # the tables of settings in the docs, from the one table in the code
 tables: $(VENV)/ready

@@ -30,7 +30,7 @@ def check_versions() -> None:
         if not f"{installed}.".startswith(f"{tested}."):
             raise RuntimeError(
                 f"machine code is tested with {name} {tested}, and {installed} is installed: run "
-                "INLINK_ANY_NUMBA=1 make machinecode and tests/test_machinecode.py, then change ahead/build.py"
+                "INLINK_ANY_NUMBA=1 make machinecode and tests/base/test_machinecode.py, then change ahead/build.py"
             )
 
 

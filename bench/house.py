@@ -1,7 +1,7 @@
 """Measures of the source itself: ``python -m bench house`` prints how much there is to read, and how it hangs together.
 
-None of the figures is a limit, except two that ``tests/test_house.py`` holds: circles of files, and class names that
-stand for two things.
+None of the figures is a limit, except two that ``tests/house/test_house.py`` holds: circles of files, and class names
+that stand for two things.
 """
 
 import ast

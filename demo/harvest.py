@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 from inlink.store.format import VISIT
-from inlink.store.reader import Reader
+from inlink.store.reader import known_pages
 
 __all__ = ["MARKS", "after", "draw", "harvest", "ideal", "table", "visited"]
 
@@ -27,8 +27,7 @@ def visited(folder: Path) -> list[str]:
     inlink.errors.FolderError
         If there is no crawl.
     """
-    with closing(Reader(folder)) as reader:
-        pages = reader.pages
+    with closing(known_pages(folder)) as pages:
         return [pages.url(pages.frame(place).page) for place in pages.frames_of_kind(VISIT)]
 
 

@@ -12,7 +12,17 @@ from inlink.store.checkpoint import CHECKPOINT
 
 
 def keep(crawl: Crawl) -> None:
-    save(crawl._frontier, crawl._journal.log)
+    save(inside(crawl), crawl._journal.log)
+
+
+def inside(crawl: Crawl) -> Frontier:
+    """The frontier of an open crawl. Its ``pages`` are in memory, and not read from the log."""
+    return crawl._frontier
+
+
+def from_checkpoint(crawl: Crawl) -> bool:
+    """True if a crawl was opened from a checkpoint."""
+    return inside(crawl).pages.checkpoint is not None
 
 
 def without(folder: Path, copy: Path) -> Path:
@@ -31,14 +41,14 @@ def columns(frontier: Frontier) -> dict[str, list[float]]:
 
 def everything(crawl: Crawl) -> dict[str, object]:
     """All that a crawl is, with its order, which is read from the heaps, its policy, and its plans."""
-    now, front = crawl._journal.tick(), crawl._frontier
+    now, front = crawl._journal.tick(), inside(crawl)
     return whole(crawl) | {
         "order": front.queue.order(1000, now),
         "columns": columns(front),
         "traps": front.traps[: front.pages.num_pages].tolist(),
         "plans": front.plans,
         "never": front.never,
-        "lost": {page: front.lost.due(page) for page in range(front.pages.num_pages)},
+        "lost": {page: front.lost.dates.get(page) for page in range(front.pages.num_pages)},
         "taken": front.queue.rows["taken"][: front.queue.num_slots].tolist(),
         "budgets": front.queue.rows["budget"][: front.queue.num_slots].tolist(),
         "sessions": [(one.owner, one.number, one.asked, one.reported) for one in front.sessions],

@@ -1,12 +1,19 @@
-"""``inlink crawl`` for tests, in a process of its own."""
+"""``inlink`` for tests, in a process of its own.
+
+Most of the time of a short command would be imports. So a server imports the modules once, and forks for each command.
+"""
 
 import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 INLINK = [sys.executable, "-m", "inlink"]
@@ -14,18 +21,39 @@ INLINK = [sys.executable, "-m", "inlink"]
 LOOPBACK = ["--allow-address", "127.0.0.0/8"]
 """The sites of the tests are on loopback, which ``inlink crawl`` does not fetch unless it is allowed."""
 
+Done = subprocess.CompletedProcess[str]
 
-def crawl(*given: object, cwd: Path, code: int = 0, quiet: bool = True) -> subprocess.CompletedProcess[str]:
-    """``inlink crawl``, to its end."""
-    done = subprocess.run(
-        [*INLINK, *(["-q"] if quiet else []), "crawl", *map(str, given), *LOOPBACK],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONWARNINGS": "error::ResourceWarning"},
-    )
-    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+
+def inlink(*given: object, cwd: Path, code: int = 0, stdin: str = "", **env: str) -> Done:
+    """Run a command to its end, and check its exit code."""
+    arguments = list(map(str, given))
+    with ExitStack() as stack:
+        files = [stack.enter_context(tempfile.NamedTemporaryFile("w+", buffering=1)) for _ in range(3)]
+        files[0].write(stdin)
+        files[0].flush()
+        job = {
+            "argv": arguments,
+            "cwd": str(cwd),
+            "env": {**os.environ, **env},
+            "files": [f.name for f in files],
+        }
+        server = _server()
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(json.dumps(job) + "\n")
+        server.stdin.flush()
+        done = Done(
+            arguments,
+            int(server.stdout.readline()),
+            *(Path(file.name).read_text(errors="replace") for file in files[1:]),
+        )
+    assert done.returncode == code, done
     return done
+
+
+def crawl(*given: object, cwd: Path, code: int = 0, quiet: bool = True) -> Done:
+    """``inlink crawl``, to its end."""
+    return inlink(*(["-q"] if quiet else []), "crawl", *given, *LOOPBACK, cwd=cwd, code=code)
 
 
 @contextmanager
@@ -46,3 +74,48 @@ def begin(*given: object, cwd: Path, quiet: bool = True) -> "Iterator[subprocess
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@cache
+def _server() -> "subprocess.Popen[str]":
+    """The server, which ends when this process closes the pipe."""
+    return subprocess.Popen(
+        [sys.executable, "-W", "error::ResourceWarning", __file__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"},
+    )
+
+
+def _serve() -> None:
+    from inlink.cli import main
+
+    with suppress(ImportError):
+        import scrapy
+
+        for room in ("core.downloader", "downloadermiddlewares", "spidermiddlewares", "extensions"):
+            for module in iter_modules([f"{scrapy.__path__[0]}/{room.replace('.', '/')}"]):
+                if module.name != "statsmailer":  # It is deprecated.
+                    import_module(f"scrapy.{room}.{module.name}")
+        for name in ("cli.crawl", "crawl.crawl", "scrapy.run"):
+            import_module(f"inlink.{name}")
+        import_module("scrapy.core.downloader.handlers.http11")
+    # Each command installs its own reactor.
+    assert "twisted.internet.reactor" not in sys.modules
+    while line := sys.stdin.readline():
+        child = os.fork()
+        if not child:
+            job = json.loads(line)
+            os.chdir(job["cwd"])
+            os.environ.clear()
+            os.environ.update(job["env"])
+            for number, name in enumerate(job["files"]):
+                os.dup2(os.open(name, os.O_RDWR), number)
+            sys.argv = ["inlink", *job["argv"]]
+            main()
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
+if __name__ == "__main__":
+    _serve()

@@ -1,6 +1,7 @@
 """Crawls at random, under a clock that tests own: what is done to a crawl, and all that it is, as data."""
 
 import re
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,14 @@ import numpy as np
 from hypothesis import strategies as st
 
 from inlink.base.arrays import Float32Array, UInt32Array
+from inlink.crawl.adopted import ranking_options
 from inlink.crawl.crawl import Crawl
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.queue import Queue
 from inlink.frontier.settings import Politeness
+from inlink.reranking.process import Ranker
+from inlink.store.pages import Pages
+from inlink.store.reader import known_pages
 
 EAGER = Politeness(delay=0.0, in_flight=1000)
 """Nothing is waited for, so that the policy alone decides."""
@@ -111,7 +116,8 @@ def perform(crawl: Crawl, clock: Clock, leases: list[Any], done: tuple[Any, ...]
     elif what == "reload":
         crawl.reload("failed", "gone", "excluded")
     elif what == "crawled by URL":
-        crawl.crawled(crawl._pages.url(given[0] % crawl._pages.num_pages), given[1])
+        page = given[0] % crawl.view.info().pages
+        crawl.crawled(crawl.view.path(page, 1).rows[0].url, given[1])
     elif leases:
         lease = leases[given[0] % len(leases)]
         if given[0] < 5:  # else it will be answered once more
@@ -150,6 +156,20 @@ def columns(pages: Any) -> dict[str, Any]:
     }
 
 
+def frontier_in(crawl: Crawl) -> Frontier:
+    """The frontier in the memory of a crawl: the only place where tests of the order reach behind its doors."""
+    return crawl._frontier
+
+
+def publish_ranking(crawl: Crawl) -> None:
+    """Rank all events so far, as the ranking process does, without adopting the ranking."""
+    frontier = frontier_in(crawl)
+    options = ranking_options(frontier.settings, frontier.policy)
+    ranker = Ranker(crawl.folder, options, threading.Event())
+    ranker.rank()
+    ranker.pages.close()
+
+
 def waiting(frontier: Frontier) -> dict[int, float]:
     """The pages in the queue and their keys."""
     queue = frontier.queue
@@ -168,6 +188,21 @@ def out(frontier: Frontier) -> dict[int, tuple[int, float]]:
     return found
 
 
+def memory(crawl: Crawl) -> dict[str, Any]:
+    """All that a crawl has folded in memory from its log, one list a column."""
+    return columns(crawl._pages)
+
+
+def plans(crawl: Crawl) -> dict[int, float]:
+    """The pages that wait for a time, and the times."""
+    return dict(crawl._frontier.plans)
+
+
+def stored_pages(crawl: Crawl) -> Pages:
+    """The pages in a crawl's folder, as another process reads them now."""
+    return known_pages(crawl.folder)
+
+
 def whole(crawl: Crawl) -> dict[str, Any]:
     """All that a crawl is now, after what was due has happened."""
     crawl.next(0)
@@ -175,7 +210,7 @@ def whole(crawl: Crawl) -> dict[str, Any]:
     slots = range(front.queue.num_slots)
     now = crawl._journal.tick()
     return {
-        **columns(crawl._pages),
+        **memory(crawl),
         "waiting": waiting(front),
         "leases": out(front),
         "next lease": front.leases.next_number,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import inlink
-from crawlstrategies import EAGER
+from crawlstrategies import EAGER, frontier_in
 from inlink.base.folder import Folder, building
 from inlink.crawl.checkpointing import save, save_from_log
 from inlink.crawl.crawl import Crawl
@@ -82,7 +82,7 @@ def shares_of_process(folder: Path, name: str, **options: object) -> list[float]
 def keep_checkpoint(crawl: Crawl, how: str) -> None:
     """Write a checkpoint of a crawl from its memory ("live") or its log ("log"), or not at all ("none")."""
     if how == "live":
-        save(crawl._frontier, crawl._journal.log)
+        save(frontier_in(crawl), crawl._journal.log)
     elif how == "log":
         save_from_log(crawl.folder)
 
@@ -96,6 +96,7 @@ def die(crawl: Crawl) -> None:
 def order_at_death(module: str, *arguments: str) -> list[tuple[str, float]]:
     """Call ``crawl_until_killed`` of a test module in another process; return the order that it prints."""
     code = f"import {module} as t; t.crawl_until_killed(*{arguments!r})"
-    done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, stdout=subprocess.PIPE)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE)
     assert done.returncode == -signal.SIGKILL
     return [(url, priority) for url, priority in json.loads(done.stdout)]

@@ -1,12 +1,11 @@
 """Commands on a crawl's folder, run in this process or in one of their own."""
 
-import subprocess
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 
 from click.testing import CliRunner
 
+from crawlcommand import inlink
 from inlink.cli import commands
 from inlink.crawl.folder import look
 
@@ -40,16 +39,9 @@ def run(*given: object, stdin: str | None = None) -> str:
     return result.stdout
 
 
-def shell(*given: object, cwd: Path, code: int = 0, stdin: str | None = None) -> str:
+def shell(*given: object, cwd: Path, code: int = 0, stdin: str = "") -> str:
     """A command in a process of its own; what it says on standard error where it fails."""
-    done = subprocess.run(
-        [sys.executable, "-m", "inlink", "-q", *map(str, given)],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        input=stdin,
-    )
-    assert done.returncode == code, done.stderr
+    done = inlink("-q", *given, cwd=cwd, code=code, stdin=stdin)
     assert "Traceback" not in done.stderr
     return done.stderr if code else done.stdout
 

@@ -5,6 +5,7 @@ import struct
 import zlib
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 TEXT = "org.apache.hadoop.io.Text"
 PARSE_DATA = "org.apache.nutch.parse.ParseData"
@@ -152,3 +153,32 @@ def segment(
         data = [(text(url), crawl_datum(status, time)) for url, (status, time) in sorted(fetched.items())]
         sequence_file(folder / "crawl_fetch" / "part-r-00000" / "data", data, CRAWL_DATUM, **options)
     return folder
+
+
+# URLs for LinkRank, and Nutch's ways to cut them to a domain and to a page.
+PAGES = [
+    "http://a.example.com/",
+    "http://a.example.com/?q=1",
+    "http://A.example.com/?q=2",
+    "http://b.example.com/x",
+    "https://www.example.org/",
+    "http://example.org:8080/?x#y",
+    "http://10.0.0.1/",
+    "http://10.0.0.1/x",
+    "http://localhost/",
+    "http://c.example.co.uk/",
+    "http://d.example.co.uk/",
+    "nohost",
+]
+
+
+def domain(url: str) -> str | None:
+    host = urlsplit(url).hostname
+    if host is None or host[0].isdigit() or "." not in host:
+        return host
+    return ".".join(host.split(".")[-3:] if host.endswith(".co.uk") else host.split(".")[-2:])
+
+
+def page(url: str) -> str | None:
+    parts = urlsplit(url.lower())
+    return parts._replace(query="").geturl() if parts.hostname else None

@@ -11,7 +11,7 @@ from typing import Any
 
 import uvloop
 
-from inlink.server.run import Server, listening, server_of
+from inlink.server.run import Server, listening
 from inlink.server.site import Site, named
 from inlink.server.tokens import Tokens
 from patience import wait_until
@@ -75,7 +75,7 @@ def served(
     async def run() -> None:
         site = Site(Tokens(tokens or folders[0].parent / "tokens.json"), not needs_token)
         await site.open(named(list(folders)), settings)
-        server = server_of(site, context=context, **(edge or {}))
+        server = Server(site, context=context, **(edge or {}))
         ready.append(Served(listener.getsockname()[1], site, server, asyncio.get_running_loop()))
         await server.serve([listener])
 

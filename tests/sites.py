@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from patience import PATIENCE
 
@@ -49,13 +49,11 @@ class Answer(NamedTuple):
     gate: threading.Event | None = None
 
 
-def html(
-    *links: str, title: str = "", text: str = "", delay: float = 0.0, gate: threading.Event | None = None
-) -> Answer:
+def html(*links: str, title: str = "", text: str = "", **more: Any) -> Answer:
     """A page with links, whose anchor text is the link itself."""
     found = "".join(f'<a href="{link}">{link}</a>\n' for link in links)
     body = f"<!doctype html><html><title>{title}</title><body><p>{text}</p>{found}</body></html>"
-    return Answer(body, delay=delay, gate=gate)
+    return Answer(body, **more)
 
 
 def moved(to: str, status: int = 302, **headers: str) -> Answer:

@@ -223,12 +223,11 @@ class _Worker:
     """The process that runs spiders; one that hangs is killed, and the next is a new one."""
 
     def __init__(self) -> None:
-        here = str(Path(__file__).parent)
         self._process = subprocess.Popen(
             [sys.executable, "-W", "error", __file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         )
 
     def ask(self, jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:

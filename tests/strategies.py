@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import networkx as nx
 import numpy as np
 import scipy.sparse
 from hypothesis import strategies as st
@@ -32,6 +33,12 @@ class Arcs:
             else:
                 A[i, j] = 1
         return A
+
+    def digraph(self) -> nx.DiGraph:
+        graph = nx.DiGraph()
+        graph.add_nodes_from(range(self.num_nodes))
+        graph.add_edges_from(self.pairs)
+        return graph
 
     def sparse(self) -> scipy.sparse.csr_array:
         return scipy.sparse.csr_array(self.dense())

@@ -14,7 +14,7 @@ from inlink.errors import FolderError
 from inlink.store import format as layout
 from inlink.store.format import CHECKED, HEAD_SIZE, Head, size_of, struct_of
 from inlink.store.log import END, EVENTS, URLS
-from inlink.store.reader import Reader, hash_seed_of
+from inlink.store.reader import hash_seed_of, known_pages
 
 __all__ = ["RECORDS", "refused_when_wild", "resealed", "stretches", "wild_heads", "wild_payloads"]
 
@@ -116,7 +116,7 @@ def refused_when_wild(world: World, place: int, end: int, use: Callable[[Crawl],
         # It would tell that the log was longer.
         (world.folder / END).unlink(missing_ok=True)
         try:
-            Reader(world.folder).close()
+            known_pages(world.folder).close()
         except FolderError:
             refused.add(told)
             continue

@@ -2,7 +2,7 @@
 
 A small web is drawn at random from a fixed seed: some hosts, pages with links, and the oddities that real crawls have.
 It is written in each format that inlink reads, by writers that share no code with inlink's readers.
-``tests/test_samples.py`` checks that the files are those that this script makes.
+``tests/sources/test_samples.py`` checks that the files are those that this script makes.
 """
 
 import gzip

@@ -26,12 +26,12 @@ from typing import Any
 
 import inlink
 from inlink.base.clock import VirtualClock
-from inlink.crawl import checkpointer
+from inlink.crawl import checkpointing
 from inlink.errors import InlinkError
 from inlink.store import spill, urls
 from inlink.store.backup import backup
-from inlink.store.lookup import look_up
 from patience import PATIENCE
+from storefolders import look_up
 from torture.folders import EASY
 
 __all__ = ["failed_calls", "interrupted_calls", "preloaded"]
@@ -320,7 +320,7 @@ def main() -> int:
     os.environ.pop("LD_PRELOAD", None)
     logging.disable()
     # Every crawl writes an index, a checkpoint and finished columns.
-    urls._FEW, checkpointer.LEAST_PAGES, spill.LOOK, spill.STRETCH = 8, 8, 4, 4096
+    urls._FEW, checkpointing.LEAST_PAGES, spill.LOOK, spill.STRETCH = 8, 8, 4, 4096
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     # An exception that nobody gets is a violation too.
     unseen = list[str]()

@@ -13,7 +13,7 @@ from random import Random
 from archives import response, write
 from inlink import Crawl
 from inlink.errors import InlinkError
-from inlink.store.reader import Reader
+from inlink.store.reader import known_pages
 from sites import Site, web
 from torture.folders import EASY, make_crawl, make_graph
 from torture.trial import command, forked, verdict
@@ -62,9 +62,9 @@ def killed_library(random: Random, place: Path) -> list[str]:
         ]
     if acknowledged:
         url = random.choice(acknowledged)
-        reader = Reader(folder)
-        number = int(reader.pages.find([url])[0])
-        found = {reader.pages.url(int(page)) for page in reader.pages.links(number)}
+        reader = known_pages(folder)
+        number = int(reader.find([url])[0])
+        found = {reader.url(int(page)) for page in reader.links(number)}
         reader.close()
         if found != set(links_of(url)):
             return [f"{url} has other links than were reported"]
@@ -214,8 +214,8 @@ def killed_spider(random: Random, place: Path) -> list[str]:
         )
         if last.returncode:
             return [f"ended with {last.returncode}: {last.stderr.decode()[-300:]}"]
-        reader = Reader(folder)
-        states = [reader.pages.page(number).state for number in range(reader.num_pages)]
+        reader = known_pages(folder)
+        states = [reader.page(number).state for number in range(reader.num_pages)]
         reader.close()
     missing = [state for state in states if state != "crawled"]
     return ["right"] if not missing else [f"{len(missing)} of {len(states)} pages are {sorted(set(missing))}"]

@@ -16,7 +16,7 @@ import numpy as np
 from inlink import Crawl
 from inlink.errors import InlinkError
 from inlink.store.log import EVENTS, URLS
-from inlink.store.reader import Reader
+from inlink.store.reader import known_pages
 from inlink.store.repair import examine, repair
 from inlink.store.verify import verify
 from patience import PATIENCE
@@ -49,15 +49,13 @@ def moved(raw: bytes, random: Random) -> tuple[bytes, str]:
 
 def _state(folder: Path) -> Any:
     """What a reader sees of a crawl."""
-    reader = Reader(folder)
-    with contextlib.closing(reader):
-        pages = reader.pages
+    with contextlib.closing(known_pages(folder)) as pages:
         return (
-            reader.num_pages,
+            pages.num_pages,
             pages.num_events,
-            pages.states[: reader.num_pages].tobytes(),
-            [pages.url(page) for page in range(reader.num_pages)],
-            np.asarray(reader.visits[1]).tobytes(),
+            pages.states[: pages.num_pages].tobytes(),
+            [pages.url(page) for page in range(pages.num_pages)],
+            np.asarray(pages.crawled()[1]).tobytes(),
         )
 
 

@@ -1,12 +1,16 @@
-"""``python -m torture.mutants``: random faults in kernels, each of which the tests with bounds checks must survive.
+"""``python -m torture.mutants``: random faults in kernels, which may fail a test but never crash.
 
 A mutant is one change of a constant, an operator, a comparison, a loop's bound or a buffer's size, in a copy of the
 project. Its kernels are compiled with bounds checks, and the tests of its module run until one fails. A mutant may end
 by a failed test (an assertion or an IndexError), by the time limit, or may pass all tests. It must not crash.
+
+With ``--python``, the faults are in Python code, and it counts how many the tests notice. Then a mutant may also lose a
+call, a condition or the value that a function returns. The tests of its room run too.
 """
 
 import argparse
 import ast
+import itertools
 import os
 import re
 import shutil
@@ -23,7 +27,6 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from patience import PATIENCE
 from torture.trial import LARGEST, scratch, until
 
 ROOT = Path(__file__).parents[2]
@@ -105,6 +108,73 @@ def changes(node: ast.AST) -> Iterator[tuple[str, ast.AST, str]]:
                 yield "buffer", size, f"max(int({ast.unparse(size)}) - 1, 0)"
 
 
+def python_changes(node: ast.AST) -> Iterator[tuple[str, ast.AST, str]]:
+    """The mutants of one node of Python code, as :func:`changes` gives them."""
+    match node:
+        case ast.BoolOp(op, values):
+            other = ast.Or() if isinstance(op, ast.And) else ast.And()
+            yield "and, or", node, f"({ast.unparse(ast.BoolOp(other, values))})"
+        case ast.UnaryOp(ast.Not(), operand):
+            yield "condition", node, f"({ast.unparse(operand)})"
+        case ast.If(test) | ast.IfExp(test) | ast.While(test):
+            yield "condition", test, f"(not ({ast.unparse(test)}))"
+        case ast.Constant(bool(value)):
+            yield "constant", node, str(not value)
+        case ast.Return(ast.AST() as value) if not isinstance(value, ast.Constant):
+            yield "returned value", value, "None"
+        case ast.Expr(ast.Call()):
+            yield "lost call", node, "None"
+        case ast.Compare(_, [ast.Is() | ast.IsNot() | ast.In() | ast.NotIn()], _):
+            yield "comparison", node, f"(not ({ast.unparse(node)}))"
+        case _:
+            yield from changes(node)
+
+
+def python_parts(node: ast.AST, inside: bool = False) -> Iterator[ast.AST]:
+    """All nodes in bodies of functions, without annotations, decorators and the texts of errors."""
+    if isinstance(node, ast.Raise | ast.JoinedStr):
+        return
+    if inside:
+        yield node
+    for name, value in ast.iter_fields(node):
+        if name in ("annotation", "returns", "decorator_list", "type_params"):
+            continue
+        in_body = inside or (isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and name == "body")
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                yield from python_parts(child, in_body)
+
+
+def python_mutants(root: Path) -> dict[str, list[Mutant]]:
+    """All mutants of Python code in ``src`` that is no kernel, by kind."""
+    made: dict[str, list[Mutant]] = {}
+    for path in sorted((root / "src").rglob("*.py")):
+        if "kernels" not in path.with_suffix("").parts:
+            every = (
+                change
+                for node in python_parts(ast.parse(path.read_text()))
+                for change in python_changes(node)
+            )
+            for mutant in in_file(root, path, set(every)):
+                made.setdefault(mutant.kind, []).append(mutant)
+    return made
+
+
+def in_file(root: Path, path: Path, changed: set[tuple[str, ast.AST, str]]) -> Iterator[Mutant]:
+    """The mutants of a file whose text stands in one line."""
+    raw = path.read_bytes()
+    starts = [0, *itertools.accumulate(map(len, raw.splitlines(keepends=True)))]
+    for kind, node, after in sorted(
+        changed, key=lambda change: (change[1].lineno, change[1].col_offset, change[2])
+    ):
+        if node.lineno == node.end_lineno:
+            begin, end = (
+                starts[node.lineno - 1] + offset for offset in (node.col_offset, node.end_col_offset)
+            )
+            before, name = raw[begin:end].decode(), str(path.relative_to(root))
+            yield Mutant(kind, name, node.lineno, node.col_offset + 1, begin, end, before, after)
+
+
 def parts(tree: ast.AST, kernels: bool) -> Iterator[ast.AST]:
     """The statements to change: bodies of kernels, or the simple statements that allocate arrays."""
     for node in ast.walk(tree):
@@ -129,25 +199,14 @@ def mutants(root: Path, kernels: bool) -> dict[str, list[Mutant]]:
             or ("kernels" in path.relative_to(root).with_suffix("").parts) != kernels
         ):
             continue
-        starts = [0]
-        for row in text.encode().splitlines(keepends=True):
-            starts.append(starts[-1] + len(row))
         changed = {
-            (node, kind, after)
+            change
             for part in parts(ast.parse(text), kernels)
             for inner in ast.walk(part)
-            for kind, node, after in changes(inner)
+            for change in changes(inner)
         }
-        for node, kind, after in changed:
-            if node.lineno == node.end_lineno:
-                begin, end = (
-                    starts[node.lineno - 1] + offset for offset in (node.col_offset, node.end_col_offset)
-                )
-                before = text.encode()[begin:end].decode()
-                name = str(path.relative_to(root))
-                made.setdefault(kind, []).append(
-                    Mutant(kind, name, node.lineno, node.col_offset + 1, begin, end, before, after)
-                )
+        for mutant in in_file(root, path, changed):
+            made.setdefault(mutant.kind, []).append(mutant)
     return {kind: sorted(made[kind]) for kind in sorted(made)}
 
 
@@ -163,9 +222,9 @@ def imports(path: Path) -> set[str]:
 
 
 class Project:
-    """A copy of the project, with the checked machine code of its kernels."""
+    """A copy of the project, with the checked machine code of its kernels unless only Python code changes."""
 
-    def __init__(self, place: Path, objects: Path | None) -> None:
+    def __init__(self, place: Path, objects: Path | None, python: bool) -> None:
         self.root, self.objects, self.crashes = (
             place / "project",
             objects or place / "objects",
@@ -182,18 +241,23 @@ class Project:
         (place / "startup" / "sitecustomize.py").write_text(STARTUP)
         self.environment = os.environ | {
             "PYTHONPATH": os.pathsep.join(map(str, (place / "startup", self.root / "src", self.root))),
-            "INLINK_CHECK_BOUNDS": "1",
             "INLINK_CRASHES": str(self.crashes),
-            "INLINK_MACHINE_CODE": "off",
             "INLINK_THREADS": "2",
         }
+        self.python = python
         self.crashes.mkdir()
         source = self.root / "src"
         self.imports = {
             ".".join(path.relative_to(source).with_suffix("").parts): imports(path)
             for path in source.rglob("*.py")
         }
-        self.tests = {path.name: imports(path) for path in (self.root / "tests").glob("test_*.py")}
+        self.tests = {
+            str(path.relative_to(self.root)): imports(path)
+            for path in (self.root / "tests").glob("*/test_*.py")
+        }
+        if python:
+            return
+        self.environment |= {"INLINK_CHECK_BOUNDS": "1", "INLINK_MACHINE_CODE": "off"}
         recorded = (self.root / "ahead" / "signatures.json").read_text()
         self.compiled = sorted(set(re.findall(r'^"(inlink[\w.]+):', recorded, re.M)))
         self.objects.mkdir(exist_ok=True)
@@ -230,8 +294,10 @@ class Project:
         near |= {name for name, names in self.imports.items() if names & near}
         named = {f"test_{name.rpartition('.')[2]}.py" for name in near}
         first = [name for name, names in self.tests.items() if module in names]
-        rest = [name for name, names in self.tests.items() if names & near or name in named]
-        return [f"tests/{name}" for name in dict.fromkeys([*sorted(first), *sorted(rest)])]
+        rest = [name for name, names in self.tests.items() if names & near or Path(name).name in named]
+        room = f"tests/{module.split('.')[1]}/"
+        also = [name for name in self.tests if self.python and name.startswith(room)]
+        return list(dict.fromkeys([*sorted(first), *sorted(also), *sorted(rest)]))
 
     def end_of(self, mutant: Mutant, limit: int, last: list[str]) -> str:
         """Make a mutant, and return how it ended; empty if it cannot be compiled."""
@@ -240,15 +306,16 @@ class Project:
         path.write_bytes(sound[: mutant.begin] + mutant.after.encode() + sound[mutant.end :])
         try:
             module = ".".join(Path(mutant.file).with_suffix("").parts[1:])
-            code = self.machine_code(module if "kernels" in module else self.compiled[0])
-            if code is None:
-                return ""
-            tests = self.tests_of(module)
-            return self._ended(code, list(dict.fromkeys([*tests, *last])), limit)
+            if not self.python:
+                code = self.machine_code(module if "kernels" in module else self.compiled[0])
+                if code is None:
+                    return ""
+                self.environment["INLINK_MACHINE_CODE"] = str(code)
+            return self._ended(list(dict.fromkeys([*self.tests_of(module), *last])), limit)
         finally:
             path.write_bytes(sound)
 
-    def _ended(self, code: Path, tests: list[str], limit: int) -> str:
+    def _ended(self, tests: list[str], limit: int) -> str:
         for file in self.crashes.iterdir():
             file.unlink()
         temporary = self.root.with_name("tests")
@@ -268,10 +335,10 @@ class Project:
         with output.open("w") as file:
             child = subprocess.Popen(
                 given,
-                cwd=self.root, env=self.environment | {"INLINK_MACHINE_CODE": str(code)}, stdout=file, stderr=file,
+                cwd=self.root, env=self.environment, stdout=file, stderr=file,
                 start_new_session=True,
             )  # fmt: skip
-            over = until(PATIENCE)
+            over = until(limit)
             while child.poll() is None and not over() and memory_of(child.pid) < LARGEST:
                 time.sleep(0.2)
             # Nothing that it started may outlive it.
@@ -311,12 +378,16 @@ def main() -> int:
     parser.add_argument(
         "--objects", type=Path, help="a folder that keeps the compiled kernels for other runs"
     )
+    parser.add_argument("--python", action="store_true", help="faults in Python code, not in kernels")
     parser.add_argument("tests", nargs="*", help="files of tests that run after those of a mutant's module")
     options = parser.parse_args()
     random, ends = Random(options.seed), Counter[str]()
     with scratch() as place:
-        project = Project(place, options.objects)
-        inside, doors = mutants(project.root, kernels=True), mutants(project.root, kernels=False)
+        project = Project(place, options.objects, options.python)
+        if options.python:
+            inside = doors = python_mutants(project.root)
+        else:
+            inside, doors = mutants(project.root, kernels=True), mutants(project.root, kernels=False)
         while ends.total() < options.mutants:
             # Every fifth mutant is one of a buffer that a Python function allocates for kernels.
             pool = doors if ends.total() % 5 == 4 else inside

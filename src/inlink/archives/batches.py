@@ -3,21 +3,25 @@
 All functions read binary streams, so that a local file, a pipe and an object in S3 are read alike.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from inlink.archives.hosts import HostArcs, HostNumbers
+import numpy as np
+
 from inlink.archives.html import LinkSet
-from inlink.archives.pages import PageArcs, canonical_links
 from inlink.archives.records import Record, archive_start, records
 from inlink.archives.scanner import ScannedPage, Scanner, rule_bits
 from inlink.archives.streams import Readable, Rewindable, name_of
 from inlink.archives.warc import RawPage, page_of_response
 from inlink.archives.wat import COMMON_CRAWL, ENTITIES_UNTIL, INLINK, WatRules, page_of_wat, written_on
+from inlink.base.arrays import Int64Array, UInt8Array
 from inlink.base.damage import Tally
+from inlink.base.strings import Strings
 from inlink.errors import FormatError, ParameterError
 from inlink.graph.batches import ArcBatch, Level
-from inlink.urls import canonical, refusal
+from inlink.urls import Base, canonical, domain_of, host_of, refusal, reverse_host
+from inlink.urls.canonical import NOT_HTTP
 
 __all__ = ["ArchiveKind", "PageLinks", "archive_batches", "archive_kind", "page_links", "raw_pages"]
 
@@ -81,7 +85,9 @@ def raw_pages(
     size: int | None = None,
     links: LinkSet = "a",
     nofollow: bool = True,
-) -> Iterator[RawPage]:
+    rules: WatRules = INLINK,
+    scanner: Scanner | None = None,
+) -> Iterator[RawPage | ScannedPage]:
     """Read the pages of an archive, with their links as written, in the order of the archive.
 
     Parameters
@@ -94,6 +100,10 @@ def raw_pages(
         As in :func:`inlink.archives.records.records`.
     links, nofollow
         As in :func:`inlink.archives.html.html_links`.
+    rules : WatRules
+        Rules that select the links of WAT records.
+    scanner : Scanner or None
+        Scans WAT records where possible. None: all are decoded, and each page is a RawPage.
 
     Raises
     ------
@@ -106,22 +116,7 @@ def raw_pages(
     inlink.errors.ParameterError
         If `links` is neither ``"a"`` nor ``"all"``, or the stream gives something else than bytes.
     """
-    for page in _pages(stream, tally, name_of(stream, name), size, links, nofollow, INLINK, None):
-        assert isinstance(page, RawPage)
-        yield page
-
-
-def _pages(
-    stream: Readable,
-    tally: Tally,
-    name: str,
-    size: int | None,
-    links: LinkSet,
-    nofollow: bool,
-    rules: WatRules,
-    scanner: Scanner | None,
-) -> Iterator[RawPage | ScannedPage]:
-    """Yield the pages of an archive. With a scanner, WAT records are scanned where possible, and decoded otherwise."""
+    name = name_of(stream, name)
     if links not in ("a", "all"):
         raise ParameterError(f"`links` must be 'a' or 'all'; got {links!r}")
     written: str | None = None
@@ -197,6 +192,7 @@ def page_links(
         url = _page_url(raw, name, tally)
         if url is None:
             continue
+        assert isinstance(raw, RawPage)
         refused: dict[str, int] = {}
         targets = canonical_links(raw, url, self_links, refused)
         if refused:
@@ -316,7 +312,439 @@ def archive_batches(
     options = {"any_status": any_status, "location": location, "exact_schemes": exact_schemes}
     rules = (COMMON_CRAWL if like else INLINK)._replace(**{k: v for k, v in options.items() if v is not None})
     scanner = Scanner(rule_bits(links == "all", nofollow, rules)) if scan else None
-    return _batches(_pages(stream, tally, name, size, links, nofollow, rules, scanner), arcs, name, tally)
+    pages = raw_pages(
+        stream, tally, name=name, size=size, links=links, nofollow=nofollow, rules=rules, scanner=scanner
+    )
+    return _batches(pages, arcs, name, tally)
+
+
+# -- arcs between pages --------------------------------------------------------------------------------------
+
+
+def canonical_links(page: RawPage, url: str, self_links: bool, refused: dict[str, int]) -> list[str]:
+    """Return the canonical forms of a page's links, and count the refused ones by reason."""
+    targets = Base(url, page.base, self_links=self_links).canonical_links(page.links, refused)
+    if page.header_links:
+        targets += Base(url, self_links=self_links).canonical_links(page.header_links, refused)
+    return targets
+
+
+class PageArcs:
+    """Collects the arcs between the pages of a batch.
+
+    Parameters
+    ----------
+    name : str
+        The archive's name, for the tally.
+    tally : Tally
+        Counts the links, and the links that are left out.
+    self_links : bool
+        Keep links to a place on the page itself.
+    repeats : bool
+        Collect an arc as often as the page has it. False collects it once, unless it is written in two ways.
+    """
+
+    def __init__(self, name: str, tally: Tally, self_links: bool, repeats: bool) -> None:
+        self._name, self._tally = name, tally
+        self._self_links, self._repeats = self_links, repeats
+        self._classes: UInt8Array | None = None
+        self._slots, self._stamp = np.zeros(1 << 10, np.uint64), 0
+        self._odd = np.zeros(0, np.uint32)
+        self._arena, self._ends = np.zeros(1 << 16, np.uint8), np.zeros(1 << 12, np.int64)
+        # The number of forms in the arena; the numbers of links of the last page that are kept, and that are not http.
+        self._counts = np.zeros(3, np.int64)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._urls: list[str] = []
+        # The number of targets of each page in the arena, and among the others.
+        self._written: list[int] = []
+        self._lengths: list[int] = []
+        self._others: list[str] = []
+        self._counts[0] = 0
+        self.size = 0
+
+    def add(self, page: RawPage | ScannedPage, url: str) -> None:
+        """Add a page, whose canonical URL is `url`."""
+        refused: dict[str, int] = {}
+        before = int(self._counts[0])
+        if isinstance(page, ScannedPage):
+            others = self._scanned(page, url, refused)
+        else:
+            others = canonical_links(page, url, self._self_links, refused)
+        self._tally.links += len(others)
+        if not self._repeats:
+            others = list(dict.fromkeys(others))
+        if refused:
+            self._tally.skip_all(self._name, page.offset, refused)
+        self._urls.append(url)
+        self._written.append(int(self._counts[0]) - before)
+        self._lengths.append(len(others))
+        self._others += others
+        self.size += 1 + self._written[-1] + len(others)
+
+    def _scanned(self, page: ScannedPage, url: str, refused: dict[str, int]) -> list[str]:
+        """Write the forms of plain links into the arena, and return the forms of the others, which are parsed."""
+        from inlink.archives.kernels import forms as kernels
+
+        if self._classes is None:
+            self._classes = _classes()
+        base = None if page.base is None else Base(url, page.base, self_links=self._self_links)
+        own = np.frombuffer(url.encode(), np.uint8)
+        root = own if base is None else np.frombuffer(base.url.encode(), np.uint8)
+        if page.number > len(self._odd):
+            self._odd = np.zeros(2 * page.number, np.uint32)
+        while 2 * page.number >= len(self._slots):
+            self._slots, self._stamp = np.zeros(2 * len(self._slots), np.uint64), 0
+        self._stamp += 1
+        options = self._self_links | self._repeats << 1 | page.entities << 2
+        while True:
+            odds = kernels.page_forms(
+                page.text,
+                page.links,
+                page.number,
+                root,
+                own,
+                options,
+                self._classes,
+                self._slots,
+                self._stamp,
+                self._arena,
+                self._ends,
+                self._counts,
+                self._odd,
+            )
+            if odds != kernels.FULL:
+                break
+            self._arena = np.append(self._arena, np.zeros(len(self._arena), np.uint8))
+            self._ends = np.append(self._ends, np.zeros(len(self._ends), np.int64))
+            self._stamp += 1
+        _, kept, foreign = self._counts.tolist()
+        self._tally.links += kept
+        if foreign:
+            refused[NOT_HTTP] = foreign
+        if not odds:
+            return []
+        hrefs: list[str] = []
+        from_header: list[str] = []
+        for number in self._odd[:odds].tolist():
+            href, header = page.href(number)
+            (from_header if header else hrefs).append(href)
+        base = base or Base(url, self_links=self._self_links)
+        others = base.canonical_links(hrefs, refused)
+        if from_header:
+            others += Base(url, self_links=self._self_links).canonical_links(from_header, refused)
+        return others
+
+    def take(self) -> ArcBatch:
+        """Return the batch, and begin another one."""
+        pages, forms, others = len(self._urls), int(self._counts[0]), len(self._others)
+        columns = [Strings.of(self._urls)]
+        if forms:
+            columns.append(Strings(self._arena, self._ends[: forms + 1].view(np.uint64)))
+        if others:
+            columns.append(Strings.of(self._others))
+        names = Strings.concat(columns)
+        places = np.arange(pages, dtype=np.uint32)
+        sources = np.concatenate([np.repeat(places, self._written), np.repeat(places, self._lengths)])
+        targets = np.arange(pages, pages + forms + others, dtype=np.uint32)
+        self._begin()
+        return ArcBatch(sources, targets, names, crawled=places)
+
+
+def _classes() -> UInt8Array:
+    """Return the class of each byte, uint8[256]: what the parser does with it in a host, a path and a query."""
+    from inlink.archives.kernels.forms import ENCODE, HOST, PATH, QUERY, QUERY_ENCODE
+    from inlink.urls.kernels import CLASSES
+    from inlink.urls.kernels import HOST as PLAIN
+
+    classes = np.where(CLASSES & PLAIN, HOST, 0).astype(np.uint8)
+    # Bytes above 127 are parts of characters, and are always encoded.
+    classes[128:] = ENCODE | QUERY_ENCODE
+    for start, keep, encode in (("http://a.com/", PATH, ENCODE), ("http://a.com/?", QUERY, QUERY_ENCODE)):
+        for byte in range(32, 128):
+            form = canonical(f"{start}x{chr(byte)}y")
+            if form == f"{start}x{chr(byte)}y" and (byte != 63 or keep == QUERY):
+                classes[byte] |= keep
+            elif form == f"{start}x%{byte:02X}y":
+                classes[byte] |= encode
+    return classes
+
+
+# -- arcs between hosts or domains ---------------------------------------------------------------------------
+
+NO_HOST = "link without a host for a host graph (IP address, single label, or unknown top-level domain)"
+NO_DOMAIN = "link to a host without a registered domain"
+PAGE_ELSEWHERE = "page, with its links, without a host for a host graph"
+
+# The largest number of origins that are kept from one batch to the next.
+MAX_HOSTS = 2_000_000
+
+# A shorter URL stays within MAX_LENGTH in canonical form on any host, since a character takes at most 12 bytes there.
+_SHORT = 140
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class HostNumbers:
+    """Numbers of the hosts (or domains) of URLs.
+
+    The origin of a URL is the text between its second and third slash. An origin is parsed once: only 7% of the links
+    of a WAT file lead to a new one, so most links cost a split and a look-up. A negative number means that the URL
+    has no node; the reason is ``reasons[-1 - number]``.
+    """
+
+    def __init__(self, level: Level, strip_www: bool, private: bool) -> None:
+        self.level, self.strip_www, self.private = level, strip_www, private
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all hosts and their numbers."""
+        self.names: list[str] = []
+        self.reasons: list[str] = []
+        self.by_origin: dict[str, int] = {}
+        self._by_name: dict[str, int] = {}
+
+    def of_origin(self, origin: str) -> int | None:
+        """Return the number of URLs with this origin; None if the whole URL must be parsed."""
+        if not origin or min(origin) <= " ":
+            return None
+        self.by_origin[origin] = code = self.of_url(f"http://{origin}/")
+        return code
+
+    def of_url(self, url: str, base: Base | None = None) -> int:
+        """Return the number of a URL, parsed as a whole."""
+        form = base.canonical(url) if base else canonical(url)
+        if form is None:
+            return self.refuse(refusal(url, base.url if base else None) or "")
+        return self.of_form(form)
+
+    def of_form(self, form: str) -> int:
+        """Return the number of a canonical URL."""
+        origin = form.split("/", 3)[2]
+        code = self.by_origin.get(origin)
+        if code is None:
+            host = host_of(form, strip_www=self.strip_www)
+            name = None if host is None else reverse_host(host)
+            if name is not None and self.level == "domain":
+                name = domain_of(name, private=self.private)
+            if name is None:
+                code = self.refuse(NO_HOST if host is None else NO_DOMAIN)
+            else:
+                code = self._by_name.setdefault(name, len(self.names))
+                if code == len(self.names):
+                    self.names.append(name)
+            self.by_origin[origin] = code
+        return code
+
+    def refuse(self, reason: str) -> int:
+        """Return the negative number of a reason why a URL has no node."""
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+        return -1 - self.reasons.index(reason)
+
+
+class _Origins:
+    """The origins of links as the kernel knows them, with the numbers of their hosts."""
+
+    def __init__(self, room: int = 1 << 12) -> None:
+        self.slots = np.zeros(4 * room, np.uint32)
+        self.arena = np.zeros(32 * room, np.uint8)
+        self.origins = np.zeros(2 * room + 2, np.uint64)
+        self.known = np.zeros(room, np.int64)
+        # The number of origins that have the number of a host.
+        self.count = 0
+
+    def grow(self) -> None:
+        """Make room for twice as many origins."""
+        from inlink.archives.kernels.links import fill_slots
+
+        old = self.arena, self.origins, self.known
+        room, count = 2 * len(self.known), self.count
+        self.__init__(room)  # type: ignore[misc]
+        self.count = count
+        self.arena[: len(old[0])], self.known[: len(old[2])] = old[0], old[2]
+        self.origins[: len(old[1]) - 2], self.origins[-2:] = old[1][:-2], old[1][-2:]
+        fill_slots(self.slots, self.origins)
+
+    def look_up(self, hosts: HostNumbers) -> None:
+        """Look up the hosts of new origins."""
+        for number in range(self.count, int(self.origins[-2])):
+            place, size = divmod(int(self.origins[2 * number + 1]), 256)
+            origin = self.arena[place : place + size].tobytes().decode()
+            code = hosts.by_origin.get(origin)
+            if code is None:
+                code = hosts.of_origin(origin)
+            # The kernel knows no origins with white space.
+            assert code is not None
+            self.known[number] = code
+        self.count = int(self.origins[-2])
+
+
+class HostArcs:
+    """Collects the arcs between the hosts or domains of a batch of pages.
+
+    Parameters
+    ----------
+    name : str
+        The archive's name, for the tally.
+    tally : Tally
+        Counts the links, and the pages and links that are left out.
+    hosts : HostNumbers
+        The numbers of hosts.
+    self_loops : bool
+        Keep the arcs from a node to itself.
+    repeats : bool
+        Collect an arc as often as the archive has it. False collects it once in a batch.
+    """
+
+    def __init__(self, name: str, tally: Tally, hosts: HostNumbers, self_loops: bool, repeats: bool) -> None:
+        self._name, self._tally, self._hosts = name, tally, hosts
+        self._self_loops, self._repeats = self_loops, repeats
+        self._origins: _Origins | None = None
+        self._stamps, self._stamp = np.zeros(0, np.uint32), 0
+        self._codes, self._odd = np.zeros(0, np.int64), np.zeros(0, np.uint32)
+        self._begin()
+
+    def _begin(self) -> None:
+        # For each page, the number of its host, the number of its targets, and the targets.
+        self._sources: list[int] = []
+        self._lengths: list[int] = []
+        self._targets: list[Int64Array] = []
+        self.size = 0
+
+    def add(self, page: RawPage | ScannedPage, url: str) -> None:
+        """Add a page, whose canonical URL is `url`."""
+        own = self._hosts.of_form(url)
+        if own < 0:
+            self._tally.skip(self._name, page.offset, PAGE_ELSEWHERE)
+            return
+        targets = (
+            self._scanned(page, url, own) if isinstance(page, ScannedPage) else self._decoded(page, url, own)
+        )
+        self._sources.append(own)
+        self._lengths.append(len(targets))
+        self._targets.append(targets)
+        self.size += max(len(targets), 1)
+
+    def _decoded(self, page: RawPage, url: str, own: int) -> Int64Array:
+        hosts = self._hosts
+        base: Base | None = None
+        # The host of relative links.
+        here = own
+        if page.base is not None:
+            base = Base(url, page.base)
+            here = hosts.of_form(base.url)
+        codes: list[int] = []
+        add, code_of = codes.append, hosts.by_origin.get
+        for href in page.links:
+            code: int | None = None
+            if len(href) < _SHORT and (href.isascii() or not _SURROGATE.search(href)):
+                if href.startswith(("http://", "https://")):
+                    origin = href.split("/", 3)[2]
+                    code = code_of(origin)
+                    if code is None:
+                        code = hosts.of_origin(origin)
+                elif href[:1] == "/" and href[1:2].isalnum():
+                    code = here
+            if code is None:
+                base = base or Base(url)
+                code = hosts.of_url(href, base)
+            add(code)
+        if page.header_links:
+            itself = Base(url)
+            codes += [hosts.of_url(href, itself) for href in page.header_links]
+        targets = np.array(codes, np.int64)
+        refused = targets < 0
+        if refused.any():
+            self._refuse(targets[refused], page.offset)
+            targets = targets[~refused]
+        self._tally.links += len(targets)
+        return targets if self._self_loops else targets[targets != own]
+
+    def _scanned(self, page: ScannedPage, url: str, own: int) -> Int64Array:
+        from inlink.archives.kernels import links as kernels
+
+        hosts = self._hosts
+        base, here, reach = None, own, len(url)
+        if page.base is not None:
+            base = Base(url, page.base)
+            here, reach = hosts.of_form(base.url), max(reach, len(base.url))
+        if page.number > len(self._codes):
+            self._codes, self._odd = np.zeros(2 * page.number, np.int64), np.zeros(2 * page.number, np.uint32)
+        if self._origins is None:
+            self._origins = _Origins()
+        origins, codes, odd = self._origins, self._codes, self._odd
+        numbers = np.array([here, own, hosts.refuse(NOT_HTTP), reach])
+        while True:
+            odds = kernels.host_codes(
+                page.text,
+                page.links,
+                page.number,
+                numbers,
+                page.entities,
+                origins.slots,
+                origins.origins,
+                origins.arena,
+                origins.known,
+                codes,
+                odd,
+            )
+            if odds != kernels.FULL:
+                break
+            origins.grow()
+        origins.look_up(hosts)
+        if odds:
+            base, itself = base or Base(url), None
+            for number in odd[:odds].tolist():
+                href, header = page.href(number)
+                if header and page.base is not None:
+                    itself = itself or Base(url)
+                codes[number] = hosts.of_url(href, itself if header and itself else base)
+        if len(hosts.names) > len(self._stamps):
+            self._stamps = np.append(self._stamps, np.zeros(len(hosts.names), np.uint32))
+        self._stamp += 1
+        kept, refused = kernels.keep_hosts(
+            codes,
+            page.number,
+            origins.known,
+            own,
+            self._self_loops,
+            self._repeats,
+            self._stamps,
+            self._stamp,
+        )
+        if refused:
+            self._refuse(codes[kept : kept + refused], page.offset)
+        self._tally.links += page.number - refused
+        return codes[:kept].copy()
+
+    def _refuse(self, codes: Int64Array, offset: int) -> None:
+        """Count links that have no host."""
+        refused: dict[str, int] = {}
+        for code in codes.tolist():
+            reason = self._hosts.reasons[-1 - code]
+            refused[reason] = refused.get(reason, 0) + 1
+        self._tally.skip_all(self._name, offset, refused)
+
+    def take(self) -> ArcBatch:
+        """Return the batch, and begin another one."""
+        pages = np.array(self._sources, np.uint32)
+        tails = np.repeat(pages, np.array(self._lengths, np.int64))
+        heads = np.concatenate(self._targets).astype(np.uint32)
+        if not self._repeats:
+            pairs = np.sort(tails.astype(np.uint64) << np.uint64(32) | heads)
+            pairs = pairs[np.diff(pairs, prepend=~pairs[:1]) != 0]
+            tails, heads = (pairs >> np.uint64(32)).astype(np.uint32), pairs.astype(np.uint32)
+        used = np.zeros(len(self._hosts.names), np.bool_)
+        used[pages] = used[heads] = True
+        places = np.cumsum(used, dtype=np.uint32) - np.uint32(1)
+        names = Strings.of(self._hosts.names[k] for k in np.flatnonzero(used).tolist())
+        crawled = np.unique(places[pages])
+        self._begin()
+        if len(self._hosts.by_origin) > MAX_HOSTS:
+            self._hosts.forget()
+            self._origins, self._stamps = None, np.zeros(0, np.uint32)
+        return ArcBatch(places[tails], places[heads], names, crawled=crawled)
 
 
 def _batches(

@@ -2,8 +2,8 @@
 
 A record describes one record of the WARC file. For a response it holds the headers and every link that
 ``ExtractingParseObserver`` of ia-web-commons found, as ``TAG@/attribute`` and the URL as written. Only the needed
-fields are decoded, into typed structs (msgspec, 0.5 µs per link including gunzip). A record of another shape is decoded
-in full and searched (:func:`_loose`), which is also the oracle of the fast path.
+fields are decoded, into typed structs (msgspec). A record of another shape is decoded in full and
+searched (:func:`_loose`).
 
 Real files have records without ``Links``, empty link objects, repeated headers as lists (since CC-MAIN-2024-51),
 numbers as strings, and, if written before July 2019, URLs with HTML entities.
@@ -13,7 +13,7 @@ import json
 import re
 from html import unescape
 from html.entities import html5
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple, get_args, get_origin
 
 import msgspec
 
@@ -39,15 +39,8 @@ NO_URL = "WAT record of a response without a URL"
 ENTITIES_UNTIL = "20190708"
 """The day on which ia-web-commons began to decode entities. URLs in older WAT files contain ``&amp;``."""
 
-L = TypeVar("L")
-
 
 class _Link(msgspec.Struct, gc=False):
-    path: str = ""
-    url: str | None = None
-
-
-class _FullLink(msgspec.Struct, gc=False):
     path: str = ""
     url: str | None = None
     href: str | None = None
@@ -62,23 +55,14 @@ class _PageMetadata(msgspec.Struct, gc=False):
 
 class _Head(msgspec.Struct, rename="pascal"):
     base: str | None = None
-
-
-class _FullHead(msgspec.Struct, rename="pascal"):
-    base: str | None = None
-    link: list[_FullLink] = []
-    scripts: list[_FullLink] = []
+    link: list[_Link] = []
+    scripts: list[_Link] = []
     metas: list[_PageMetadata] = []
 
 
 class _Html(msgspec.Struct, rename="pascal"):
     head: _Head | None = None
     links: list[_Link] = []
-
-
-class _FullHtml(msgspec.Struct, rename="pascal"):
-    head: _FullHead | None = None
-    links: list[_FullLink] = []
 
 
 class _Message(msgspec.Struct, rename="pascal"):
@@ -88,16 +72,11 @@ class _Message(msgspec.Struct, rename="pascal"):
 class _Response(msgspec.Struct):
     message: _Message | None = msgspec.field(name="Response-Message", default=None)
     html: _Html | None = msgspec.field(name="HTML-Metadata", default=None)
-
-
-class _FullResponse(msgspec.Struct):
-    message: _Message | None = msgspec.field(name="Response-Message", default=None)
-    html: _FullHtml | None = msgspec.field(name="HTML-Metadata", default=None)
     headers: dict[str, str | list[str]] = msgspec.field(name="Headers", default={})
 
 
-class _Payload(msgspec.Struct, Generic[L]):
-    response: L | None = msgspec.field(name="HTTP-Response-Metadata", default=None)
+class _Payload(msgspec.Struct):
+    response: _Response | None = msgspec.field(name="HTTP-Response-Metadata", default=None)
 
 
 class _WarcHeader(msgspec.Struct):
@@ -109,18 +88,17 @@ class _ArcHeader(msgspec.Struct):
     url: str = msgspec.field(name="Target-URI", default="")
 
 
-class _Envelope(msgspec.Struct, Generic[L]):
-    payload: _Payload[L] | None = msgspec.field(name="Payload-Metadata", default=None)
+class _Envelope(msgspec.Struct):
+    payload: _Payload | None = msgspec.field(name="Payload-Metadata", default=None)
     warc: _WarcHeader | None = msgspec.field(name="WARC-Header-Metadata", default=None)
     arc: _ArcHeader | None = msgspec.field(name="ARC-Header-Metadata", default=None)
 
 
-class _Wat(msgspec.Struct, Generic[L]):
-    envelope: _Envelope[L] | None = msgspec.field(name="Envelope", default=None)
+class _Wat(msgspec.Struct):
+    envelope: _Envelope | None = msgspec.field(name="Envelope", default=None)
 
 
-_lean = msgspec.json.Decoder(_Wat[_Response])
-_full = msgspec.json.Decoder(_Wat[_FullResponse])
+_decoder = msgspec.json.Decoder(_Wat)
 
 _ANCHORS = ("A@/href", "AREA@/href")
 
@@ -180,13 +158,11 @@ def page_of_wat(
             # The JSON decoder checks only the texts that it returns.
             body.decode()
         try:
-            if links == "a" and nofollow and not rules.any_status:
-                page = _anchors(_lean.decode(body), record.offset)
-            else:
-                page = _full_page(_full.decode(body), record.offset, links, nofollow, rules)
+            wat = _decoder.decode(body)
         except (msgspec.DecodeError, RecursionError):
             # The record has another shape or a lone surrogate, or is not JSON.
-            page = _full_page(_loose(json.loads(body)), record.offset, links, nofollow, rules)
+            wat = _loose(_Wat, _dict(json.loads(body)))
+        page = _page(wat, record.offset, links, nofollow, rules)
     except UnicodeError:
         tally.damage(path, record.offset, BAD_TEXT)
         return None
@@ -202,47 +178,21 @@ def page_of_wat(
     return page
 
 
-def _success(message: _Message | None) -> bool:
-    return message is None or is_success(str(message.status).encode())
-
-
-def _url_of(envelope: _Envelope[Any] | None) -> str | None:
-    """Return the URL of the response that a record describes; None if it describes something else."""
-    if envelope is None:
-        return None
-    if envelope.warc is not None:
-        return envelope.warc.url if envelope.warc.kind.lower() == "response" else None
-    if envelope.arc is not None and envelope.payload is not None and envelope.payload.response is not None:
-        return envelope.arc.url
-    return None
-
-
-def _anchors(wat: _Wat[_Response], offset: int) -> RawPage | None:
-    envelope = wat.envelope
-    url = _url_of(envelope)
-    if envelope is None or url is None:
-        return None
+def _page(wat: _Wat, offset: int, links: LinkSet, nofollow: bool, rules: WatRules) -> RawPage | None:
+    """Return the page of a decoded record; None if the record describes something else."""
+    envelope = wat.envelope or _Envelope()
     response = None if envelope.payload is None else envelope.payload.response
-    html = None if response is None else response.html
-    if response is None or html is None or not _success(response.message):
-        return RawPage(url, None, [], [], offset)
-    urls = [link.url for link in html.links if link.path in _ANCHORS and link.url is not None]
-    return RawPage(url, None if html.head is None else html.head.base, urls, [], offset)
-
-
-def _full_page(
-    wat: _Wat[_FullResponse], offset: int, links: LinkSet, nofollow: bool, rules: WatRules = INLINK
-) -> RawPage | None:
-    envelope = wat.envelope
-    url = _url_of(envelope)
-    if envelope is None or url is None:
+    header: _WarcHeader | _ArcHeader | None = envelope.warc
+    is_page = envelope.warc is not None and envelope.warc.kind.lower() == "response"
+    if header is None:
+        header, is_page = envelope.arc, response is not None
+    if header is None or not is_page:
         return None
-    response = None if envelope.payload is None else envelope.payload.response
-    response = response or _FullResponse()
-    html = (
-        response.html if response.html and (rules.any_status or _success(response.message)) else _FullHtml()
-    )
-    head = html.head or _FullHead()
+    url = header.url
+    response = response or _Response()
+    succeeded = response.message is None or is_success(str(response.message.status).encode())
+    html = response.html if response.html and (rules.any_status or succeeded) else _Html()
+    head = html.head or _Head()
     headers: dict[str, list[str]] = {}
     for name, value in response.headers.items():
         headers.setdefault(name.lower(), []).extend([value] if isinstance(value, str) else value)
@@ -269,65 +219,31 @@ def _full_page(
     return RawPage(url, head.base, hrefs, from_header, offset)
 
 
-def _loose(value: object) -> _Wat[_FullResponse]:
-    """Convert a record of another shape: numbers instead of texts, single values instead of lists."""
-    envelope = _dict(_dict(value).get("Envelope"))
-    warc, arc = _dict(envelope.get("WARC-Header-Metadata")), _dict(envelope.get("ARC-Header-Metadata"))
-    payload = _dict(envelope.get("Payload-Metadata"))
-    response = payload.get("HTTP-Response-Metadata")
-    html = _dict(_dict(response).get("HTML-Metadata"))
-    head = _dict(html.get("Head"))
-    headers = _dict(_dict(response).get("Headers"))
-    return _Wat(
-        _Envelope(
-            payload=_Payload(
-                None
-                if response is None
-                else _FullResponse(
-                    _Message(_text(_dict(_dict(response).get("Response-Message")).get("Status")) or ""),
-                    _FullHtml(
-                        _FullHead(
-                            _text(head.get("Base")),
-                            [_loose_link(item) for item in _list(head.get("Link"))],
-                            [_loose_link(item) for item in _list(head.get("Scripts"))],
-                            [
-                                _PageMetadata(
-                                    *(_text(_dict(item).get(key)) for key in ("name", "property", "content"))
-                                )
-                                for item in _list(head.get("Metas"))
-                            ],
-                        ),
-                        [_loose_link(item) for item in _list(html.get("Links"))],
-                    ),
-                    {
-                        name: [text for text in map(_text, _list(value)) if text is not None]
-                        for name, value in headers.items()
-                    },
-                )
-            ),
-            warc=_WarcHeader(_text(warc.get("WARC-Type")) or "", _text(warc.get("WARC-Target-URI")) or "")
-            if warc
-            else None,
-            arc=_ArcHeader(_text(arc.get("Target-URI")) or "") if arc else None,
-        )
-    )
+def _loose(kind: Any, value: dict[str, Any]) -> Any:
+    """Convert a record of another shape to a struct: numbers instead of texts, single values instead of lists."""
+    fields: dict[str, Any] = {}
+    for field in msgspec.structs.fields(kind):
+        item, (inner, *_) = value.get(field.encode_name), get_args(field.type) or (str,)
+        several = item if isinstance(item, list) else [] if item is None else [item]
+        if get_origin(field.type) is list:
+            fields[field.name] = [_loose(inner, _dict(each)) for each in several]
+        elif get_origin(field.type) is dict:
+            fields[field.name] = {name: _texts(texts) for name, texts in _dict(item).items()}
+        elif inner is str:
+            if texts := [] if isinstance(item, list) else _texts(item):
+                fields[field.name] = texts[0]
+        elif isinstance(item, dict):
+            fields[field.name] = _loose(inner, item)
+    return kind(**fields)
 
 
-def _loose_link(value: object) -> _FullLink:
-    path, url, href, rel = (_text(_dict(value).get(key)) for key in ("path", "url", "href", "rel"))
-    return _FullLink(path or "", url, href, rel)
+def _texts(value: object) -> list[str]:
+    values = value if isinstance(value, list) else [value]
+    return [str(text) for text in values if isinstance(text, str | int | float)]
 
 
 def _dict(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else [] if value is None else [value]
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else str(value) if isinstance(value, int | float) else None
 
 
 _STAMP = re.compile(rb"^Software-Info:[^\r\n]*?(20\d{6})\d{6}", re.M)

@@ -9,7 +9,7 @@ import inspect
 import math
 import numbers
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, wraps
@@ -234,11 +234,9 @@ def _defaults(declaring: Any) -> dict[str, Any]:
 
 def _merged(name: str, hint: Any, defaults: Mapping[str, Any]) -> Parameter | None:
     """Join the declarations of an annotation; outer ones take precedence. None if there are none."""
-    parts = list(_parts(hint))
-    declarations = [part for part in parts if isinstance(part, Parameter)]
+    kinds, declarations = _parts(hint)
     if not declarations:
         return None
-    kinds = [part for part in parts if not isinstance(part, Parameter)]
     # The function that takes a value of several types checks it.
     kind = kinds[0] if len(kinds) == 1 else object
     values: dict[str, Any] = {"choices": get_args(kind)} if get_origin(kind) is Literal else {}
@@ -253,16 +251,22 @@ def _merged(name: str, hint: Any, defaults: Mapping[str, Any]) -> Parameter | No
     return Parameter(**{"name": name} | values)
 
 
-def _parts(hint: Any) -> Iterator[Any]:
+def _parts(hint: Any) -> tuple[list[Any], list[Parameter]]:
     """The types in an annotation but None, and the declarations, inner ones first."""
-    if get_origin(hint) is Annotated:
-        yield from _parts(hint.__origin__)
-        yield from (note for note in hint.__metadata__ if isinstance(note, Parameter))
-    elif get_origin(hint) in (Union, UnionType):
-        for part in get_args(hint):
-            yield from _parts(part)
-    elif hint is not NoneType:
-        yield hint
+    kinds: list[Any] = []
+    declarations: list[Parameter] = []
+    # Parts of parts are appended while the list is read: a function that calls itself takes longer than the rest of a
+    # call of a ranking.
+    parts = [hint]
+    for part in parts:
+        if get_origin(part) is Annotated:
+            declarations[:0] = [note for note in part.__metadata__ if isinstance(note, Parameter)]
+            parts.append(part.__origin__)
+        elif get_origin(part) in (Union, UnionType):
+            parts += get_args(part)
+        elif part is not NoneType:
+            kinds.append(part)
+    return kinds, declarations
 
 
 def check_fields(group: object, prefix: str = "") -> None:
@@ -283,7 +287,8 @@ def checked(function: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(function)
     def call(*arguments: P.args, **options: P.kwargs) -> T:
-        declared = parameters_of(function)
+        # Without options nothing is checked, and the declarations need not be made.
+        declared = parameters_of(function) if options else {}
         values: Any = {
             name: declared[name].check(value, f"`{name}`") if name in declared else value
             for name, value in options.items()
@@ -293,14 +298,20 @@ def checked(function: Callable[P, T]) -> Callable[P, T]:
     return call
 
 
-def keywords(declaring: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def keywords(
+    declaring: Any, shown: Mapping[str, Any] | None = None
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Give a function that ends in ``**options: Unpack[declaring]`` a signature with all keywords.
 
-    The function gets each keyword: one that is not given has its default, which is None unless it is declared. An
-    unknown keyword is a TypeError, as ever.
+    The function gets each keyword: one that is not given has its default, which is None unless it is declared. With
+    ``shown``, it gets only the keywords that are given, and the signature shows these defaults, or ``...``. An unknown
+    keyword is a TypeError, as ever.
     """
     hints, declared = get_type_hints(declaring), parameters_of(declaring)
-    defaults = {name: declared[name].default if name in declared else None for name in hints}
+    if shown is None:
+        defaults = {name: declared[name].default if name in declared else None for name in hints}
+    else:
+        defaults = {name: shown.get(name, ...) for name in hints}
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         plainly = inspect.signature(function)
@@ -316,8 +327,8 @@ def keywords(declaring: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
         def call(*arguments: P.args, **options: P.kwargs) -> T:
             for name in options:
                 if name not in defaults and name not in own:
-                    raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}")
-            values: Any = defaults | options
+                    raise TypeError(f"{function.__qualname__}() got an unexpected keyword argument {name!r}")
+            values: Any = defaults | options if shown is None else options
             return function(*arguments, **values)
 
         call.__signature__ = plainly.replace(parameters=[*own.values(), *added])  # type: ignore[attr-defined]

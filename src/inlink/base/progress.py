@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextvars import ContextVar
-from types import TracebackType
 from typing import Any, Protocol, Self
 
 __all__ = ["LineReporter", "Reporter", "Work", "progress", "reporting", "show_compiling", "track"]
@@ -42,9 +41,7 @@ class Work:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End the work."""
 
 
@@ -75,6 +72,17 @@ def reporting(reporter: Reporter) -> Iterator[None]:
         _reporter.reset(token)
 
 
+class LineReporter:
+    """Writes a line to standard error every ``every`` seconds, as is best in a log file."""
+
+    def __init__(self, every: float = 10.0) -> None:
+        self.every = every
+
+    def task(self, label: str, total: float | None, unit: str) -> Work:
+        """Begin a piece of work."""
+        return _LineTask(label, total, unit, self.every)
+
+
 class _LineTask(Work):
     def __init__(self, label: str, total: float | None, unit: str, every: float) -> None:
         super().__init__(label, total, unit)
@@ -91,36 +99,6 @@ class _LineTask(Work):
             sys.stderr.write(
                 f"{self.label}: {self.done:,.0f} {self.unit}{share} after {now - self._began:.0f} s{extra}\n"
             )
-
-
-class LineReporter:
-    """Writes a line to standard error every ``every`` seconds, as is best in a log file."""
-
-    def __init__(self, every: float = 10.0) -> None:
-        self.every = every
-
-    def task(self, label: str, total: float | None, unit: str) -> Work:
-        """Begin a piece of work."""
-        return _LineTask(label, total, unit, self.every)
-
-
-class _BarTask(Work):
-    def __init__(self, reporter: "_BarReporter", label: str, total: float | None, unit: str) -> None:
-        super().__init__(label, total, unit)
-        self._reporter = reporter
-
-    def advance(self, amount: float, note: str = "") -> None:
-        super().advance(amount, note)
-        self._reporter.bar.update(self._id, completed=self.done, note=self.note)
-
-    def __enter__(self) -> Self:
-        self._id = self._reporter.begin(self)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._reporter.end(self._id)
 
 
 class _BarReporter:
@@ -141,17 +119,28 @@ class _BarReporter:
         )
 
     def task(self, label: str, total: float | None, unit: str) -> Work:
-        return _BarTask(self, label, total, unit)
+        return _BarTask(self.bar, label, total, unit)
 
-    def begin(self, task: Work) -> Any:
-        if not self.bar.tasks:
-            self.bar.start()
-        return self.bar.add_task(task.label, total=task.total, note="")
 
-    def end(self, number: Any) -> None:
-        self.bar.remove_task(number)
-        if not self.bar.tasks:
-            self.bar.stop()
+class _BarTask(Work):
+    def __init__(self, bar: Any, label: str, total: float | None, unit: str) -> None:
+        super().__init__(label, total, unit)
+        self._bar = bar
+
+    def advance(self, amount: float, note: str = "") -> None:
+        super().advance(amount, note)
+        self._bar.update(self._id, completed=self.done, note=self.note)
+
+    def __enter__(self) -> Self:
+        if not self._bar.tasks:
+            self._bar.start()
+        self._id = self._bar.add_task(self.label, total=self.total, note="")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.remove_task(self._id)
+        if not self._bar.tasks:
+            self._bar.stop()
 
 
 class _Compiling(logging.Handler):
@@ -164,11 +153,12 @@ class _Compiling(logging.Handler):
         record.shown = True
 
 
-def show_compiling() -> None:
+def show_compiling() -> _Compiling:
     """From now on, write a line to standard error if loops must be compiled; for notebooks."""
-    log = logging.getLogger("inlink.compiling")
-    log.addHandler(_Compiling())
+    log, handler = logging.getLogger("inlink.compiling"), _Compiling()
+    log.addHandler(handler)
     log.setLevel(logging.INFO)
+    return handler
 
 
 @contextlib.contextmanager
@@ -183,10 +173,8 @@ def progress() -> Iterator[None]:
     >>> with inlink.progress():
     ...     graph = inlink.read("links.tsv")  # doctest: +SKIP
     """
-    log, handler = logging.getLogger("inlink.compiling"), _Compiling()
-    level = log.level
-    log.addHandler(handler)
-    log.setLevel(logging.INFO)
+    log = logging.getLogger("inlink.compiling")
+    level, handler = log.level, show_compiling()
     try:
         with reporting(_BarReporter() if sys.stderr.isatty() else LineReporter()):
             yield

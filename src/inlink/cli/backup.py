@@ -4,8 +4,7 @@ from pathlib import Path
 
 import click
 
-from inlink.cli.crawls import folder_argument
-from inlink.cli.options import Output
+from inlink.cli.options import Output, folder_argument
 from inlink.cli.show import say
 
 

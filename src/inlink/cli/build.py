@@ -78,9 +78,7 @@ class _Source(click.ParamType):  # type: ignore[type-arg]  # generic in newer ve
     type=click.Choice(["page", "host", "domain"]),
     help="The kind of a node. Default: page for archives, else the level of the input.",
 )
-@click.option(
-    "--format", "format_", metavar="NAME", help="The input's format. Default: recognised by content."
-)
+@click.option("--format", metavar="NAME", help="The input's format. Default: recognised by content.")
 @click.option(
     "--count", is_flag=True, help="Use the number of times that a link occurs in the input as its weight."
 )
@@ -113,22 +111,7 @@ class _Source(click.ParamType):  # type: ignore[type-arg]  # generic in newer ve
 )
 @compress_option
 @declared_options({name: row for entry in FORMATS.values() for name, row in entry.options.items()} | SITES)
-def build(
-    sources: tuple[str, ...],
-    output: Path,
-    moment: str | None,
-    level: str | None,
-    format_: str | None,
-    count: bool,
-    crawled_only: bool,
-    self_loops: bool | None,
-    strict: bool,
-    base: str | None,
-    workers: int,
-    max_node: int | None,
-    compress: bool,
-    **of_formats: Any,
-) -> None:
+def build(sources: tuple[str, ...], output: Path, moment: str | None, **options: Any) -> None:
     """Build the graph of SOURCES: WARC, WAT and ARC archives, BVGraph, edge lists, and the rest of docs/formats.md.
 
     Several archives, edge lists, or folders of graphs and crawls become one graph. Use - for standard input, @FILE for
@@ -142,21 +125,7 @@ def build(
     if moment is not None:
         sources = tuple(str(then(Path(path), moment).folder) for path in sources)
     show_reading(
-        lambda: read(
-            list(sources),
-            level=level,  # type: ignore[arg-type]
-            format=format_,
-            count=count,
-            crawled_only=crawled_only,
-            self_loops=self_loops,
-            strict=strict,
-            base=base,
-            workers=workers,
-            max_node=max_node,
-            into=output,
-            compress=compress,
-            **of_formats,
-        ),
+        lambda: read(list(sources), into=output, **options),
         str(output),
     )
 

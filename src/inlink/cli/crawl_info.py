@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from inlink.cli.crawls import crawl_argument
+from inlink.cli.options import crawl_argument, json_option
 from inlink.cli.remote import remote, view_of
 from inlink.cli.show import printable, say, show_json, show_table
 from inlink.errors import ParameterError, ServerError
@@ -34,7 +34,7 @@ PATIENCE = 60.0
     metavar="SHARE",
     help="With --top: pages whose ranks differ by at most this share of all rank may still change places. Default: 0.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def crawl_info(folder: Path | str, top: int | None, within: float | None, as_json: bool) -> None:
     """Show the crawl in DIR: pages by state, hosts, links, events, bytes, policy, ranking, and its writer."""
     if top is not None:

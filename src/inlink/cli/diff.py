@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlink.cli.options import Output
+from inlink.cli.options import Output, json_option
 from inlink.cli.rank import ranked_then
 from inlink.cli.remote import Ranks
 from inlink.cli.show import printable, say, show_json, show_table
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 @click.option(
     "--plot", "picture", type=Output(), help="Also draw the places against each other: .png, .svg or .pdf."
 )
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@json_option
 def diff(
     a: Path | str,
     b: Path | str | None,

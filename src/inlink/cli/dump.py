@@ -1,15 +1,14 @@
 """``inlink dump``: all pages, links or adopted rankings of a crawl, as text."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 import click
 
-from inlink.cli.crawls import crawl_argument, write_all
-from inlink.cli.options import Output
+from inlink.cli.options import Output, crawl_argument
 from inlink.cli.remote import refuse_url, view_of
+from inlink.cli.show import write_all
 
 
 @click.command()
@@ -44,7 +43,7 @@ def dump(
         blocks = _parts(folder, what, aduana, depth)
     if output is None:
         for block, _ in blocks:
-            write_all(sys.stdout.buffer, block)
+            write_all(block)
         return
     with atomic_file(output) as work, work.open("wb") as file, track(f"writing {what}", unit="pages") as task:
         for block, count in blocks:
@@ -66,10 +65,10 @@ def _parts(
 
 def _rankings(folder: Path | str) -> Iterator[tuple[bytes, int]]:
     from inlink.crawl.adopted import COLUMNS, ranking_rows
-    from inlink.store.blocks import known_pages
+    from inlink.store.reader import known_pages
 
     refuse_url(folder, "the rankings are read from the crawl's log: run the command where the folder is")
-    pages = known_pages(folder)
+    pages = known_pages(folder, with_urls=False)
     try:
         rows = ranking_rows(pages)
     finally:

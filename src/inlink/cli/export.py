@@ -79,8 +79,7 @@ def export(
 
 def _ranks(opened: "Graph", graph: Path) -> dict[str, "Float64Array"]:
     """Return the rankings that Common Crawl publishes. If one is missing, return none, and say how to make them."""
-    from inlink.rank.ranking import Ranking
-    from inlink.rank.stored import list_rankings
+    from inlink.rank.ranking import Ranking, list_rankings
     from inlink.sources.crawlgraph import CrawlGraph
     from inlink.sources.write_commoncrawl import RANKS
 

@@ -1,6 +1,5 @@
 """``inlink find``: the pages of a crawl, or the nodes of a graph, whose names match a regular expression."""
 
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from inlink.base.table import printable
-from inlink.cli.crawls import write_all
 from inlink.cli.lookups import place_argument
 from inlink.cli.remote import view_of
+from inlink.cli.show import write_all
 
 if TYPE_CHECKING:
     from inlink.urls.matching import Kind
@@ -43,7 +42,7 @@ def find(
     stop = time.monotonic() + seconds
     for rows, searched, known in (_nodes if in_graph else _pages)(folder, expression, kind, count):
         lines = "".join(f"{number:016x} {name}\n" for number, name in rows[:count])
-        write_all(sys.stdout.buffer, lines.encode())
+        write_all(lines.encode())
         count = None if count is None else count - len(rows)
         if count is not None and count <= 0:
             return

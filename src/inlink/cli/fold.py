@@ -23,25 +23,11 @@ from inlink.sources.formats import SITES
 @declared_options(SITES)
 @click.option("--keep-suffixes", is_flag=True, help="Keep hosts that are suffixes themselves (gov.uk).")
 @compress_option
-def fold(
-    graph: Path,
-    output: Path,
-    level: str,
-    self_loops: bool,
-    keep_suffixes: bool,
-    compress: bool,
-    **of_sites: Any,
-) -> None:
+def fold(graph: Path, output: Path, level: Any, **options: Any) -> None:
     """Fold GRAPH to hosts or registered domains. The weight of an arc is its number of links."""
     from inlink.graph.graph import Graph
 
-    folded = Graph.open(graph).fold(
-        "host" if level == "host" else "domain",
-        self_loops=self_loops,
-        keep_suffixes=keep_suffixes,
-        into=output,
-        compress=compress,
-        **{name: value for name, value in of_sites.items() if value is not None},
-    )
+    chosen = {name: value for name, value in options.items() if value is not None}
+    folded = Graph.open(graph).fold(level, into=output, **chosen)
     say(summary(folded, str(output)))
     say_folding(folded)

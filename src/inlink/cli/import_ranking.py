@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from inlink.cli.crawls import folder_argument
+from inlink.cli.options import folder_argument
 from inlink.cli.remote import Ranks
 from inlink.cli.show import counted, say
 
@@ -37,7 +37,7 @@ def import_ranking(
     FILE has a URL, a tab and a value in each line, or is Common Crawl's ranks of hosts. With --domains it is
     the ranks of domains. FILE may also be a URL, or a release of Common Crawl (cc-main-2026-apr-may-jun/host).
     """
-    from inlink.sources.imports import import_ranking as import_
+    from inlink.sources.rankings import import_ranking as import_
 
     found = import_(folder, file, name, by_host=by_host, by_domain=by_domain, column=column)
     unknown = ""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from inlink.cli.crawl_info import show_crawl
-from inlink.cli.options import graph_argument
+from inlink.cli.options import graph_argument, json_option
 from inlink.cli.show import printable, say, show_json
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.command()
 @graph_argument
 @click.option("--verify", is_flag=True, help="Check every file, even if the folder was checked before.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def info(graph: Path, verify: bool, as_json: bool) -> None:
     """Show the figures of GRAPH: nodes, arcs, degrees, components, origin, rankings. For a crawl, see crawl-info.
 
@@ -25,7 +25,7 @@ def info(graph: Path, verify: bool, as_json: bool) -> None:
     """
     from inlink.base.folder import Folder
     from inlink.graph.graph import Graph
-    from inlink.rank.stored import FORMAT, KIND, list_rankings
+    from inlink.rank.ranking import FORMAT, KIND, list_rankings
     from inlink.store.reader import is_crawl
 
     if is_crawl(graph):

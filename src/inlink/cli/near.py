@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from inlink.cli.lookups import label, local_argument, node_argument
+from inlink.cli.options import json_option
 from inlink.cli.show import show_json, show_table
 
 
@@ -27,7 +28,7 @@ from inlink.cli.show import show_json, show_table
 @click.option(
     "-n", "--number", "count", type=click.IntRange(1), default=100, show_default=True, help="Number of nodes."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def near(
     folder: Path,
     page: str,

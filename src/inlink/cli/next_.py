@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlink.cli.crawls import crawl_argument, reopened
-from inlink.cli.options import set_option, settings_given
+from inlink.cli.options import crawl_argument, json_option, set_option, settings_given
 from inlink.cli.remote import OWNER, refuse_settings, remote, view_of
 from inlink.cli.show import say, say_json, show_json, show_table
 from inlink.cli.then import as_of_option, view_then
@@ -36,7 +35,7 @@ MOST_A_REQUEST = 1_000
 )
 @click.option("--peek", is_flag=True, help="Show the order with reasons; lease nothing.")
 @as_of_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @set_option
 def next_(
     folder: Path | str, count: int, peek: bool, moment: str | None, as_json: bool, **options: Any
@@ -78,11 +77,12 @@ def _reasons(row: "OrderRow") -> str:
 
 
 def _lease(folder: Path, count: int, as_json: bool, given: dict[str, Any]) -> None:
+    from inlink.crawl.crawl import Crawl
     from inlink.store.reader import crawl_folder
 
     # This command must not make a crawl.
     crawl_folder(folder)
-    with reopened(folder, given) as crawl:
+    with Crawl(folder, **given) as crawl:
         session = crawl.desk.hello(OWNER, rejoin=True)
         tasks = crawl.desk.next(session.number, count, lost=False).tasks
         _show_tasks(tasks, crawl.page, session.lease_seconds, as_json)

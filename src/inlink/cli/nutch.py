@@ -1,6 +1,7 @@
 """``inlink nutch``: Nutch's link analysis, by Nutch's names and inlink's."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -10,8 +11,7 @@ from inlink.cli.nutch_options import (
     database,
     given,
     properties,
-    read_settings,
-    switched_off,
+    switch,
     url_option,
     url_rules,
 )
@@ -52,20 +52,19 @@ def nutch() -> None:
     "--update", is_flag=True, help="Add to the existing web graph. The default with -webgraphdb, as in Nutch."
 )
 @click.option("--replace", is_flag=True, help="Replace the existing web graph.")
-@click.option(
+@switch(
     "--delete-gone",
-    is_flag=True,
-    help="Drop the links of pages that are gone or redirected. [link.delete.gone]",
+    "delete_gone",
+    True,
+    "Drop the links of pages that are gone or redirected. [link.delete.gone]",
 )
-@click.option("--keep-host", is_flag=True, help="Keep links within a host. [link.ignore.internal.host=false]")
-@click.option(
-    "--keep-domain", is_flag=True, help="Keep links within a domain. [link.ignore.internal.domain=false]"
+@switch("--keep-host", "ignore_host", False, "Keep links within a host. [link.ignore.internal.host=false]")
+@switch(
+    "--keep-domain", "ignore_domain", False, "Keep links within a domain. [link.ignore.internal.domain=false]"
 )
-@click.option(
-    "--no-page-limit", is_flag=True, help="Keep all links to a page. [link.ignore.limit.page=false]"
-)
-@click.option(
-    "--no-domain-limit", is_flag=True, help="Keep all links to a domain. [link.ignore.limit.domain=false]"
+@switch("--no-page-limit", "limit_page", False, "Keep all links to a page. [link.ignore.limit.page=false]")
+@switch(
+    "--no-domain-limit", "limit_domain", False, "Keep all links to a domain. [link.ignore.limit.domain=false]"
 )
 @click.option(
     "--normalize", "-normalize", is_flag=True,
@@ -86,7 +85,13 @@ def nutch() -> None:
     is_flag=True,
     help="Refuse damaged segments. Without this option, damaged records are left out and counted.",
 )
-@properties
+@properties(
+    delete_gone=("link.delete.gone", False),
+    ignore_host=("link.ignore.internal.host", None),
+    ignore_domain=("link.ignore.internal.domain", None),
+    limit_page=("link.ignore.limit.page", None),
+    limit_domain=("link.ignore.limit.domain", None),
+)
 def webgraph(
     sources: tuple[Path, ...],
     db: Path,
@@ -95,16 +100,12 @@ def webgraph(
     update: bool,
     replace: bool,
     delete_gone: bool,
-    keep_host: bool,
-    keep_domain: bool,
-    no_page_limit: bool,
-    no_domain_limit: bool,
     normalize: bool,
     filter_: bool,
     conf_dir: Path | None,
     strict: bool,
-    confs: tuple[Path, ...],
-    defined: tuple[str, ...],
+    settings: dict[str, Any],
+    **rules: bool | None,
 ) -> None:
     """Build the web graph of segments, and of SOURCES: crawls' folders and graphs of any format.
 
@@ -113,31 +114,15 @@ def webgraph(
     from inlink.nutch.webgraph import LinkRules
     from inlink.nutch.webgraph import webgraph as build
 
-    settings = read_settings(confs, defined)
-    switched_off(
-        settings,
-        {
-            "link.ignore.internal.host": keep_host,
-            "link.ignore.internal.domain": keep_domain,
-            "link.ignore.limit.page": no_page_limit,
-            "link.ignore.limit.domain": no_domain_limit,
-        },
-    )
-    names = {
-        "ignore_host": "link.ignore.internal.host",
-        "ignore_domain": "link.ignore.internal.domain",
-        "limit_page": "link.ignore.limit.page",
-        "limit_domain": "link.ignore.limit.domain",
-    }
-    chosen = {ours: bool(settings[theirs]) for ours, theirs in names.items() if theirs in settings}
+    chosen = {name: value for name, value in rules.items() if value is not None}
     if not (sources or segments or segment_dirs):
         raise click.UsageError("no source: name a segment, a folder of segments, a crawl or a graph")
     update = _updates(db, update, replace)
-    urls = url_rules(normalize, filter_, conf_dir, confs, settings)
+    urls = url_rules(normalize, filter_, conf_dir, settings)
     graph = build(
         [*segments, *sources],
         rules=LinkRules(**chosen) if chosen or not update else None,
-        delete_gone=delete_gone or bool(settings.get("link.delete.gone", False)),
+        delete_gone=delete_gone,
         update=update,
         segment_dirs=segment_dirs,
         urls=urls,
@@ -168,17 +153,12 @@ def _updates(db: Path, update: bool, replace: bool) -> bool:
 @database
 @click.option("--depth", type=int, help="Number of links that may lead back. Default: 2. [link.loops.depth]")
 @click.option("--threads", type=int, help="Number of threads. Default: all processors.")
-@properties
-def loops(
-    db: Path, depth: int | None, threads: int | None, confs: tuple[Path, ...], defined: tuple[str, ...]
-) -> None:
+@properties(depth=("link.loops.depth", 2))
+def loops(db: Path, depth: int, threads: int | None, **_: Any) -> None:
     """Find the links on short cycles, which linkrank leaves out."""
     from inlink.graph.graph import Graph
     from inlink.rank.loops import loops as find
 
-    settings = read_settings(confs, defined)
-    if depth is None:
-        depth = int(settings.get("link.loops.depth", 2))
     graph = Graph.open(db)
     found = find(graph, depth=depth, threads=threads)
     found.save()
@@ -191,31 +171,32 @@ def loops(
 @click.option("--tol", type=float, help="Iterate until the mean error of a score is at most this.")
 @click.option("--damping", type=float, help="Damping. Default: 0.85. [link.analyze.damping.factor]")
 @click.option("--start", type=float, help="Initial score. Default: 1. [link.analyze.initial.score]")
-@click.option(
-    "--no-page-limit", is_flag=True, help="Count all inlinks from a page. [link.ignore.limit.page=false]"
+@switch(
+    "--no-page-limit", "limit_page", False, "Count all inlinks from a page. [link.ignore.limit.page=false]"
 )
-@click.option(
+@switch(
     "--no-domain-limit",
-    is_flag=True,
-    help="Count all inlinks from a domain. [link.ignore.limit.domain=false]",
+    "limit_domain",
+    False,
+    "Count all inlinks from a domain. [link.ignore.limit.domain=false]",
 )
 @click.option(
     "--no-loops", is_flag=True, help="Count links that are loops, even if `inlink nutch loops` found them."
 )
 @click.option("--threads", type=int, help="Number of threads. Default: all processors.")
-@properties
+@properties(
+    damping=("link.analyze.damping.factor", 0.85),
+    start=("link.analyze.initial.score", 1.0),
+    limit_page=("link.ignore.limit.page", True),
+    limit_domain=("link.ignore.limit.domain", True),
+)
 def linkrank(
     db: Path,
     max_iter: int | None,
     tol: float | None,
-    damping: float | None,
-    start: float | None,
-    no_page_limit: bool,
-    no_domain_limit: bool,
     no_loops: bool,
-    threads: int | None,
-    confs: tuple[Path, ...],
-    defined: tuple[str, ...],
+    settings: dict[str, Any],
+    **options: Any,
 ) -> None:
     """Rank the web graph, and save the scores in it as the ranking ``linkrank``."""
     from inlink.errors import FolderError
@@ -223,10 +204,6 @@ def linkrank(
     from inlink.rank.linkrank import linkrank as rank
     from inlink.rank.loops import Loops
 
-    settings = read_settings(confs, defined)
-    switched_off(
-        settings, {"link.ignore.limit.page": no_page_limit, "link.ignore.limit.domain": no_domain_limit}
-    )
     graph = Graph.open(db)
     found = None
     if not no_loops and (db / "loops").exists():
@@ -235,18 +212,8 @@ def linkrank(
         except FolderError as error:
             raise FolderError(f"{error}, or rank with --no-loops") from None
     if max_iter is None and tol is None:
-        max_iter = int(settings.get("link.analyze.num.iterations", 10))
-    ranking = rank(
-        graph,
-        max_iter=max_iter,
-        tol=tol,
-        damping=float(settings.get("link.analyze.damping.factor", 0.85)) if damping is None else damping,
-        start=float(settings.get("link.analyze.initial.score", 1.0)) if start is None else start,
-        limit_page=bool(settings.get("link.ignore.limit.page", True)),
-        limit_domain=bool(settings.get("link.ignore.limit.domain", True)),
-        loops=found,
-        threads=threads,
-    )
+        max_iter = settings.get("link.analyze.num.iterations", 10)
+    ranking = rank(graph, max_iter=max_iter, tol=tol, loops=found, **options)
     ranking.save(graph, "linkrank")
     without = "" if found is None else f", without {len(found):,} loops"
     if tol is None:
@@ -288,28 +255,26 @@ def linkrank(
     default=True,
     help="Refuse a damaged crawl database, or leave damaged records out and count them. Default: refuse.",
 )
-@properties
+@properties(clear=("link.score.updater.clear.score", 0.0))
 def scoreupdate(
     db: Path,
     crawl: Path | None,
     crawldb: Path | None,
     nodes: Path | None,
     output: Path | None,
-    format_: str | None,
-    clear: float | None,
+    format_: Any,
+    clear: float,
     allow_unmatched: bool,
     strict: bool,
-    confs: tuple[Path, ...],
-    defined: tuple[str, ...],
+    **_: Any,
 ) -> None:
     """Copy LinkRank's scores into a crawl, a copy of Nutch's crawl database, or Nutch's node database."""
     from inlink.base.damage import Tally
     from inlink.graph.graph import Graph
     from inlink.nutch.crawldb import update_crawl, update_crawldb
-    from inlink.nutch.nodes import write_nodes
+    from inlink.nutch.dumps import write_nodes
     from inlink.store.reader import is_crawl
 
-    settings = read_settings(confs, defined)
     if sum(place is not None for place in (crawl, crawldb, nodes)) != 1:
         raise click.UsageError("expected one of --crawl, --crawldb and --nodes")
     if crawldb is not None and is_crawl(crawldb):
@@ -319,10 +284,9 @@ def scoreupdate(
     if nodes is not None:
         say(f"{nodes}: {write_nodes(Graph.open(db), nodes):,} nodes with their scores")
         return
-    value = float(settings.get("link.score.updater.clear.score", 0.0)) if clear is None else clear
     graph = Graph.open(db)
     if crawl is not None:
-        found, place = update_crawl(graph, crawl, clear=value), crawl
+        found, place = update_crawl(graph, crawl, clear=clear), crawl
     else:
         assert crawldb is not None
         if output is None:
@@ -332,8 +296,8 @@ def scoreupdate(
             graph,
             crawldb,
             output,
-            clear=value,
-            format=format_,  # type: ignore[arg-type]
+            clear=clear,
+            format=format_,
             allow_unmatched=allow_unmatched,
             tally=tally,
         )
@@ -341,7 +305,7 @@ def scoreupdate(
         for line in tally.lines():
             say(printable(line))
     say(
-        f"{place}: {found.scored:,} URLs got a score, {found.cleared:,} are not in the web graph and got {value:g}"
+        f"{place}: {found.scored:,} URLs got a score, {found.cleared:,} are not in the web graph and got {clear:g}"
     )
 
 
@@ -368,26 +332,22 @@ def scoreupdate(
     "--eff", "-asEff", "eff", is_flag=True, help="Print NAME=VALUE lines, as for Solr's ExternalFileField."
 )
 @click.option("--output", "-output", "-o", type=Output(), help="The file to write. Default: print.")
-@properties
+@properties()
 def nodedump(
     db: Path,
-    what: str,
+    what: Any,
     count: int | None,
-    group: tuple[str, str] | None,
+    group: Any,
     eff: bool,
     output: Path | None,
-    confs: tuple[Path, ...],
-    defined: tuple[str, ...],
+    **_: Any,
 ) -> None:
     """Print the best nodes: URL, host or domain, and value."""
     from inlink.base.folder import atomic_file
     from inlink.graph.graph import Graph
     from inlink.nutch.dumps import dump_nodes
 
-    read_settings(confs, defined)
-    lines = dump_nodes(
-        Graph.open(db), what, count=count, group=group, separator="=" if eff else "\t"  # type: ignore[arg-type]
-    )  # fmt: skip
+    lines = dump_nodes(Graph.open(db), what, count=count, group=group, separator="=" if eff else "\t")
     if output is None:
         for line in lines:
             say("\t".join(map(printable, line.decode("utf-8", "surrogateescape").split("\t"))))
@@ -400,13 +360,12 @@ def nodedump(
 @nutch.command(cls=Command)
 @database
 @url_option
-@properties
-def nodereader(db: Path, url: str, confs: tuple[Path, ...], defined: tuple[str, ...]) -> None:
+@properties()
+def nodereader(db: Path, url: str, **_: Any) -> None:
     """Print the scores and degrees of one URL."""
     from inlink.graph.graph import Graph
     from inlink.nutch.dumps import read_node
 
-    read_settings(confs, defined)
     for line in read_node(Graph.open(db), url):
         say(printable(line))
 
@@ -414,12 +373,11 @@ def nodereader(db: Path, url: str, confs: tuple[Path, ...], defined: tuple[str, 
 @nutch.command(cls=Command)
 @database
 @url_option
-@properties
-def linkdump(db: Path, url: str, confs: tuple[Path, ...], defined: tuple[str, ...]) -> None:
+@properties()
+def linkdump(db: Path, url: str, **_: Any) -> None:
     """Print the pages that link to one URL, each with its scores and degrees."""
     from inlink.graph.graph import Graph
     from inlink.nutch.dumps import read_links
 
-    read_settings(confs, defined)
     for line in read_links(Graph.open(db), url):
         say(printable(line))

@@ -1,14 +1,18 @@
 """Options that the commands of ``inlink nutch`` share: Nutch's flags and properties, and inlink's own."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from difflib import get_close_matches
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from inlink.cli.options import Output
 from inlink.cli.sections import Uncut
+
+if TYPE_CHECKING:
+    from inlink.nutch.urlrules import NutchUrlRules
 
 __all__ = [
     "Command",
@@ -16,8 +20,7 @@ __all__ = [
     "database",
     "given",
     "properties",
-    "read_settings",
-    "switched_off",
+    "switch",
     "url_option",
     "url_rules",
 ]
@@ -57,7 +60,9 @@ class Command(click.Command):
             elif arg.startswith("-") and len(arg) > 1:
                 name, equals, _ = arg.partition("=")
                 if not arg.startswith(("--", "-D")) and name not in known:
-                    raise click.NoSuchOption(name, possibilities=_close(name, known), ctx=ctx)
+                    raise click.NoSuchOption(
+                        name, possibilities=get_close_matches(name, known, cutoff=0.75), ctx=ctx
+                    )
                 option = arg if arg in _SEVERAL else ""
                 values = 0 if equals else known.get(name, 0)
             elif option and spread[-1] != option:
@@ -65,11 +70,6 @@ class Command(click.Command):
             spread.append(arg)
         ctx.meta[_GIVEN] = [arg.partition("=")[0] for arg in spread]
         return super().parse_args(ctx, spread)
-
-
-def _close(name: str, known: Iterable[str]) -> list[str]:
-    """Return the options that are similar to a misspelt name."""
-    return get_close_matches(name, known, n=3, cutoff=0.75)
 
 
 def given(name: str) -> bool:
@@ -109,36 +109,54 @@ database = click.option(
 url_option = click.option("--url", "-url", "url", required=True, help="The URL, as in the web graph.")
 
 
-def properties(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add Nutch's properties to a command. Options take precedence over -D, and -D over files."""
-    for option in (
-        click.option("-D", "defined", metavar="NAME=VALUE", multiple=True, help="A property of Nutch."),
-        click.option(
-            "--conf",
-            "-conf",
-            "confs",
-            type=click.Path(path_type=Path),
-            multiple=True,
-            help="A nutch-site.xml.",
-        ),
-    ):
-        command = option(command)
-    return command
+def properties(**named: tuple[str, Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add Nutch's properties to a command. Options take precedence over -D, and -D over files.
+
+    Parameters
+    ----------
+    **named : (str, object)
+        For an option of the command, the property that it stands for, and the value if neither is given.
+
+    Returns
+    -------
+    callable
+        A decorator. The command gets the properties that are set as ``settings``.
+    """
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def run(confs: tuple[Path, ...], defined: tuple[str, ...], **options: Any) -> Any:
+            from inlink.nutch.properties import read_properties
+
+            settings = read_properties(confs, defined)
+            for option, (name, default) in named.items():
+                if options[option] is None:
+                    options[option] = settings.get(name, default)
+            return command(settings=settings, **options)
+
+        run = click.option("-D", "defined", metavar="NAME=VALUE", multiple=True, help="A property of Nutch.")(
+            run
+        )
+        file = click.Path(path_type=Path)
+        return click.option("--conf", "-conf", "confs", type=file, multiple=True, help="A nutch-site.xml.")(
+            run
+        )
+
+    return add
 
 
-def read_settings(confs: tuple[Path, ...], defined: tuple[str, ...]) -> dict[str, bool | int | float | str]:
-    """Return the properties that are set by files and by -D."""
-    from inlink.nutch.properties import read_properties
-
-    return read_properties(confs, defined)
+def switch(flag: str, name: str, value: bool, help: str) -> Callable[..., Any]:
+    """Return an option that sets a property to true or false. Without it, the option is None."""
+    return click.option(flag, name, is_flag=True, flag_value=value, type=bool, default=None, help=help)
 
 
 def url_rules(
-    normalize: bool, filter: bool, conf_dir: Path | None, confs: tuple[Path, ...], settings: dict[str, Any]
-) -> Any:
+    normalize: bool, filter: bool, conf_dir: Path | None, settings: dict[str, Any]
+) -> "NutchUrlRules | None":
     """Return the rules for URLs that -normalize and -filter ask for; None if neither is given."""
     from inlink.nutch.urlrules import NutchUrlRules
 
+    confs = click.get_current_context().params["confs"]
     folder = conf_dir or (confs[-1].parent if confs else None)
     chosen: dict[str, Path | None] = {}
     for asked, option, setting, name in (
@@ -152,8 +170,3 @@ def url_rules(
             )
         chosen[option] = (folder or Path()) / path if asked else None
     return NutchUrlRules(**chosen) if normalize or filter else None
-
-
-def switched_off(settings: dict[str, bool | int | float | str], flags: dict[str, bool]) -> None:
-    """Set the properties whose flags are given to false."""
-    settings.update({name: False for name, flag in flags.items() if flag})

@@ -14,10 +14,13 @@ if TYPE_CHECKING:
 __all__ = [
     "Output",
     "compress_option",
+    "crawl_argument",
     "declared_option",
     "declared_options",
+    "folder_argument",
     "folder_output",
     "graph_argument",
+    "json_option",
     "set_option",
     "setting_options",
     "settings_given",
@@ -64,6 +67,16 @@ graph_argument = click.argument(
         "this command reads a folder: run it on the machine where the crawl's folder is, also while the server runs"
     ),
 )
+
+crawl_argument = click.argument("folder", metavar="DIR|URL", type=FolderOrUrl())
+
+folder_argument = click.argument(
+    "folder",
+    metavar="DIR",
+    type=FolderOrUrl("this command works on a crawl's folder: run it on the machine where the folder is"),
+)
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 folder_output = click.option(
     "--output",

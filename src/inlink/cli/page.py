@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from inlink.cli.lookups import node_argument, node_in, place_argument
+from inlink.cli.options import json_option
 from inlink.cli.remote import view_of
 from inlink.cli.show import printable, say, show_json
 
@@ -15,7 +16,7 @@ from inlink.cli.show import printable, say, show_json
 @click.command()
 @place_argument
 @node_argument
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def page(folder: Path | str, page: str, as_json: bool) -> None:
     """Show the stored data of one page. This is fast in a crawl or graph of any size.
 
@@ -26,7 +27,7 @@ def page(folder: Path | str, page: str, as_json: bool) -> None:
     if isinstance(folder, Path) and is_graph(folder):
         _show_node(folder, page, as_json)
         return
-    from inlink.crawl.known import unknown
+    from inlink.crawl.questions.source import unknown
 
     view = view_of(folder)
     data = view.page(page)
@@ -54,8 +55,7 @@ def _show_node(folder: Path, name: str, as_json: bool) -> None:
     """
     from inlink.base.folder import Folder
     from inlink.errors import FolderError
-    from inlink.rank.ranking import Ranking
-    from inlink.rank.stored import FORMAT, KIND
+    from inlink.rank.ranking import FORMAT, KIND, Ranking
 
     graph, node = node_in(folder, name)
     fields: dict[str, Any] = {

@@ -5,8 +5,7 @@ from typing import Any
 
 import click
 
-from inlink.cli.crawls import crawl_argument, reopened
-from inlink.cli.options import set_option, settings_given
+from inlink.cli.options import crawl_argument, set_option, settings_given
 from inlink.cli.remote import refuse_settings, remote
 from inlink.cli.show import say
 
@@ -30,6 +29,7 @@ def reload(folder: Path | str, states: tuple[str, ...], **options: Any) -> None:
 
     A running crawl does this itself.
     """
+    from inlink.crawl.crawl import Crawl
     from inlink.errors import InUseError
     from inlink.store.inbox import RELOAD, post
     from inlink.store.reader import crawl_folder
@@ -42,7 +42,7 @@ def reload(folder: Path | str, states: tuple[str, ...], **options: Any) -> None:
     # This command must not make a crawl.
     crawl_folder(folder)
     try:
-        crawl = reopened(folder, given)
+        crawl = Crawl(folder, **given)
     except InUseError:
         if given:
             raise

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from inlink.cli.crawls import folder_argument
-from inlink.cli.options import Output
+from inlink.cli.options import Output, folder_argument
 from inlink.cli.show import say
 
 if TYPE_CHECKING:

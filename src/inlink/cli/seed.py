@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from inlink.cli.crawls import crawl_argument, reopened
-from inlink.cli.options import set_option, settings_given
+from inlink.cli.options import crawl_argument, set_option, settings_given
 from inlink.cli.remote import refuse_settings, remote
 from inlink.cli.show import counted, printable, say
 
@@ -25,6 +24,7 @@ def seed(folder: Path | str, file: Path, **options: Any) -> None:
     Use - to read standard input. A crawl that does not exist is made. A running crawl takes in the URLs within seconds.
     """
     from inlink.base.opening import open_binary
+    from inlink.crawl.crawl import Crawl
     from inlink.errors import InputError, InUseError
     from inlink.store.inbox import SEED, post, seeds_in
     from inlink.urls.canonical import canonical
@@ -42,7 +42,7 @@ def seed(folder: Path | str, file: Path, **options: Any) -> None:
         _tell(done.new, len(seeds), done.refused)
         return
     try:
-        crawl = reopened(folder, given)
+        crawl = Crawl(folder, **given)
     except InUseError:
         if given:
             raise

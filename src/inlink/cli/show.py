@@ -9,7 +9,17 @@ import click
 
 from inlink.base.table import printable
 
-__all__ = ["counted", "printable", "say", "say_folding", "say_json", "show_json", "show_table", "summary"]
+__all__ = [
+    "counted",
+    "printable",
+    "say",
+    "say_folding",
+    "say_json",
+    "show_json",
+    "show_table",
+    "summary",
+    "write_all",
+]
 
 
 def say(line: str) -> None:
@@ -51,6 +61,12 @@ def say_json(value: Any) -> None:
     import msgspec
 
     click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def write_all(lines: bytes) -> None:
+    """Write lines to standard output and flush, so that an error for a closed pipe is raised here."""
+    sys.stdout.buffer.write(lines)
+    sys.stdout.buffer.flush()
 
 
 def summary(graph: Any, name: str) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["spark"]
 
 # Options of `inlink build` that apply to archives.
-_SHARED = {"sources", "level", "format_", "count", "crawled_only", "self_loops", "strict", "base"}
+_SHARED = {"sources", "level", "format", "count", "crawled_only", "self_loops", "strict", "base"}
 _SHARED |= {option for name in ARCHIVES for option in FORMATS[name].options} | SITES.keys() - {"hosts"}
 
 
@@ -105,7 +105,6 @@ def spark_build(
     parts: str | None,
     master: str | None,
     conf: tuple[str, ...],
-    format_: str | None,
     **options: Any,
 ) -> None:
     """Build a graph from archives (WARC, WAT, ARC). Spark reads each archive in a task of its own.
@@ -122,7 +121,7 @@ def spark_build(
         raise click.UsageError(f"{output} is a folder: --to parquet writes a file")
     with _session(master, conf) as session:
         graph = show_reading(
-            lambda: build(sources, folder, session=session, parts=parts, format=format_, **options),
+            lambda: build(sources, folder, session=session, parts=parts, **options),
             str(output),
         )
     if to != "graph":

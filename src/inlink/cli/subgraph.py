@@ -1,6 +1,7 @@
 """``inlink subgraph``: cut a graph to a set of nodes, or to the arcs between sites."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -35,18 +36,11 @@ def subgraph(
     nodes: Path | None,
     largest_component: str | None,
     sources: tuple[str, ...],
-    without_internal: str | None,
-    compress: bool,
+    without_internal: Any,
+    **options: Any,
 ) -> None:
     """Cut GRAPH to the nodes or arcs that one of the options names."""
-    given = [
-        crawled,
-        nodes is not None,
-        largest_component is not None,
-        bool(sources),
-        without_internal is not None,
-    ]
-    if sum(given) != 1:
+    if sum(map(bool, (crawled, nodes, largest_component, sources, without_internal))) != 1:
         raise click.UsageError(
             "give one of --crawled, --nodes, --largest-component, --reachable-from and --without-internal"
         )
@@ -59,17 +53,15 @@ def subgraph(
             raise InputError(
                 f"{graph} does not record which pages were crawled, because its source has no such data: use --nodes"
             )
-        made = whole.subgraph(whole.crawled, into=output, compress=compress)
-    elif nodes is not None:
-        made = whole.subgraph([whole.node(name) for name in _lines(nodes)], into=output, compress=compress)
-    elif largest_component is not None:
-        made = whole.largest_component(strong=largest_component == "strong", into=output, compress=compress)
+        made = whole.subgraph(whole.crawled, into=output, **options)
+    elif nodes:
+        made = whole.subgraph([whole.node(name) for name in _lines(nodes)], into=output, **options)
+    elif largest_component:
+        made = whole.largest_component(strong=largest_component == "strong", into=output, **options)
     elif sources:
-        made = whole.reachable(sources, into=output, compress=compress)
+        made = whole.reachable(sources, into=output, **options)
     else:
-        made = whole.without_internal(
-            "host" if without_internal == "host" else "domain", into=output, compress=compress
-        )
+        made = whole.without_internal(without_internal, into=output, **options)
     say(summary(made, str(output)))
 
 

@@ -4,16 +4,15 @@ from pathlib import Path
 
 import click
 
+from inlink.cli.options import json_option
 from inlink.cli.rank import ranked_then
 from inlink.cli.remote import FolderOrUrl, remote
 from inlink.cli.show import show_json, show_table
 from inlink.cli.then import as_of_option
 
-crawl_or_graph = click.argument("graph", metavar="GRAPH|DIR|URL", type=FolderOrUrl())
-
 
 @click.command()
-@crawl_or_graph
+@click.argument("graph", metavar="GRAPH|DIR|URL", type=FolderOrUrl())
 @click.option(
     "--by",
     "name",
@@ -27,7 +26,7 @@ crawl_or_graph = click.argument("graph", metavar="GRAPH|DIR|URL", type=FolderOrU
 @click.option("--hubs", is_flag=True, help="Sort by hub score. Needs a ranking by HITS or SALSA.")
 @click.option("--all", "every", is_flag=True, help="For a crawl, include pages that were not crawled.")
 @as_of_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def top(
     graph: Path | str, name: str, count: int, hubs: bool, every: bool, moment: str | None, as_json: bool
 ) -> None:

@@ -5,8 +5,7 @@ from typing import Any
 
 import click
 
-from inlink.cli.crawls import crawl_argument
-from inlink.cli.options import set_option, settings_given
+from inlink.cli.options import crawl_argument, json_option, set_option, settings_given
 from inlink.cli.remote import view_of
 from inlink.cli.show import printable, say, say_json
 from inlink.cli.then import as_of_option, view_then
@@ -17,7 +16,7 @@ from inlink.cli.then import as_of_option, view_then
 @click.argument("page", metavar="URL|HASH")
 @set_option
 @as_of_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def why(folder: Path | str, page: str, moment: str | None, as_json: bool, **options: Any) -> None:
     """Print the place of a page of DIR in the order, and why: priority, links, penalties, politeness, leases."""
     given = settings_given(options)

@@ -123,22 +123,15 @@ def _encoded_answer(answer: Answer) -> bytes:
 
 
 def _plain(links: Sequence[AnyLink]) -> list[AnyLink]:
-    """Check links, and convert them to values that JSON can hold. Links that are not valid Unicode are left out."""
+    """Check links, and leave out those whose URL is not valid Unicode, which JSON cannot hold."""
     split_links(links)
-    if all(type(link) is str for link in links):
-        return links if _is_unicode("".join(links)) else [link for link in links if _is_unicode(str(link))]  # type: ignore[arg-type, return-value]
-    found: list[AnyLink] = []
-    for link in links:
-        if isinstance(link, Link):
-            score = None if link.score is None else float(link.score)
-            text = link.text.encode("utf-8", "replace").decode()
-            plain: AnyLink = Link(link.url, score, link.data, link.variant, text)
-        else:
-            plain = link if isinstance(link, str) else (link[0], float(link[1]))
-        url = plain.url if isinstance(plain, Link) else plain if isinstance(plain, str) else plain[0]
-        if _is_unicode(url):
-            found.append(plain)
-    return found
+    if all(type(link) is str for link in links) and _is_unicode("".join(links)):  # type: ignore[arg-type]
+        return list(links)
+    return [
+        link
+        for link in links
+        if _is_unicode(link if isinstance(link, str) else link.url if isinstance(link, Link) else link[0])
+    ]
 
 
 def _is_unicode(text: str) -> bool:
@@ -153,7 +146,7 @@ def _json(value: Any) -> bytes:
     try:
         return msgspec.json.encode(value, enc_hook=_number)
     except UnicodeEncodeError:
-        # Only the texts of errors and reasons are left, and the targets of redirects.
+        # Only texts of links, errors and reasons are left, and the targets of redirects.
         return msgspec.json.encode(_replaced(msgspec.to_builtins(value, enc_hook=_number)))
 
 
@@ -161,12 +154,10 @@ def _replaced(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
-        return {key: _replaced(one) for key, one in value.items()}
-    return value
+        return {key: _replaced(part) for key, part in value.items()}
+    return [_replaced(part) for part in value] if isinstance(value, list) else value
 
 
 def _number(value: Any) -> Any:
-    """Convert a NumPy number to a Python number."""
-    if hasattr(value, "item"):
-        return value.item()
-    raise NotImplementedError(f"{type(value).__name__} has no form in JSON")
+    """Convert a number of NumPy, or of another kind, to a Python number."""
+    return value.item() if hasattr(value, "item") else float(value)

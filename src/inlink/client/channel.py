@@ -27,7 +27,7 @@ from inlink.base.table import printable
 from inlink.errors import InlinkError, InputError, ParameterError, ServerError
 from inlink.protocol import Refusal
 
-__all__ = ["AwayError", "Channel", "Place", "is_url"]
+__all__ = ["AwayError", "Channel", "Place", "is_loopback", "is_url"]
 
 T = TypeVar("T")
 
@@ -107,10 +107,11 @@ class Place:
         self.path = quote(path, safe="/%:@!$&'()*+,;=~")
         shown = f"[{host}]" if ":" in host else host
         self.url = f"{parts.scheme}://{shown}:{self.port}{self.path}"
-        self.loopback = _is_loopback(host)
+        self.loopback = is_loopback(host)
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Return whether a name or address can be reached only from this machine."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

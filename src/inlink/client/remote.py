@@ -1,42 +1,31 @@
 """A crawl on a server, for programs and commands, with the methods of a crawl's desk and view."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import update_wrapper
-from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, cast
 from urllib.parse import quote
 
 import msgspec
 
-from inlink.client.batches import seed_batches
+from inlink.base.declare import keywords
+from inlink.client.batches import seed_batches, sitemap_batches
 from inlink.client.channel import Channel
 from inlink.client.session import LONGEST_WAIT, SILENT_AFTER, RemoteSession, own_name
-from inlink.crawl.arguments import argument, checked_ahead, checked_states, host_name
-from inlink.crawl.known import unknown
-from inlink.crawl.settings import NOT_GIVEN, NotGiven, as_data, changed, from_data
+from inlink.crawl.arguments import HostLimits, argument, checked_limits, checked_states, host_name
+from inlink.crawl.questions.source import unknown
+from inlink.crawl.settings import as_data, changed, from_data
 from inlink.crawl.view import QUESTIONS, CrawlView
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.frontier.hosts import HostState
 from inlink.frontier.settings import GROUPS, Settings
-from inlink.protocol import Answer, AnyLink, Begun, Changed, Receipt, Seeded, Sitemap, Tasks
+from inlink.protocol import Answer, AnyLink, Begun, Changed, Receipt, Seeded, Tasks
 
 __all__ = ["RemoteCrawl", "connect"]
 
 A = TypeVar("A")
 P = ParamSpec("P")
-
-
-class _Paused(msgspec.Struct, frozen=True):
-    """The answer to a pause: true while the crawl is paused."""
-
-    paused: bool
-
-
-class _Ranking(msgspec.Struct, frozen=True):
-    """The answer to a request for a ranking: true while a ranking is being computed."""
-
-    ranking: bool
 
 
 def _asked(method: Callable[Concatenate[CrawlView, P], A]) -> "Callable[Concatenate[RemoteCrawl, P], A]":
@@ -103,9 +92,7 @@ class RemoteCrawl:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -120,9 +107,12 @@ class RemoteCrawl:
 
     # -- for spiders --------------------------------------------------------------------------------------------------
 
-    def begin(self) -> Begun:
-        """Begin the session; return the server's data on the session and on the crawl's settings."""
-        return self._session.begin()
+    def begin(self, *, at_once: bool = False) -> Begun:
+        """Begin the session; return the server's data on the session and on the crawl's settings.
+
+        With ``at_once``, a server that is away is an error at once.
+        """
+        return self._session.begin(at_once=at_once)
 
     def next(self, count: int = 1, wait: float = 0.0, *, lost: bool = True) -> Tasks:
         """At most ``count`` tasks; the reply waits for up to ``wait`` seconds until there is one.
@@ -150,27 +140,30 @@ class RemoteCrawl:
 
     def seed(self, urls: Iterable[AnyLink]) -> Seeded:
         """Add URLs: see :meth:`inlink.Crawl.seed`. Return the numbers of new URLs, and of refused URLs by reason."""
-        new, refused = 0, dict[str, int]()
-        for part in list(seed_batches(urls)):
-            told = self._channel.call("POST", "seeds", Seeded, b'{"urls":%s}' % part)
-            new += told.new
-            for reason, number in told.refused.items():
-                refused[reason] = refused.get(reason, 0) + number
-        return Seeded(new, refused)
+        return self._add("seeds", b'{"urls":%s}', seed_batches(urls))
 
     def sitemap(self, entries: Iterable[tuple[str, float | None, float | None]]) -> Seeded:
-        """Take in a sitemap's entries, at most 10,000: see :meth:`inlink.Crawl.sitemap`."""
-        return self._channel.call("POST", "sitemap", Seeded, Sitemap(list(entries)))
+        """Take in a sitemap's entries: see :meth:`inlink.Crawl.sitemap`. Return numbers of URLs, as :meth:`seed`."""
+        return self._add("sitemap", b'{"entries":%s}', sitemap_batches(entries))
+
+    def _add(self, path: str, body: bytes, batches: Iterable[bytes]) -> Seeded:
+        new, refused = 0, Counter[str]()
+        # All batches are checked before the first is sent.
+        for batch in list(batches):
+            added = self._channel.call("POST", path, Seeded, body % batch)
+            new += added.new
+            refused.update(added.refused)
+        return Seeded(new, dict(refused))
 
     # -- for operators ------------------------------------------------------------------------------------------------
 
     def pause(self) -> bool:
         """Stop handing out tasks until the crawl is resumed; return whether it is paused."""
-        return self._channel.call("POST", "pause", _Paused, {}).paused
+        return self._channel.call("POST", "pause", dict[str, bool], {})["paused"]
 
     def resume(self) -> bool:
         """End a pause; return whether the crawl is paused."""
-        return self._channel.call("POST", "resume", _Paused, {}).paused
+        return self._channel.call("POST", "resume", dict[str, bool], {})["paused"]
 
     def reload(self, *states: str) -> int:
         """Let pages of these states (failed, gone, excluded) wait again; without states, those that failed."""
@@ -178,16 +171,10 @@ class RemoteCrawl:
 
     def rerank(self) -> bool:
         """Start a new ranking; return whether a ranking is being computed."""
-        return self._channel.call("POST", "rerank", _Ranking, {}).ranking
+        return self._channel.call("POST", "rerank", dict[str, bool], {})["ranking"]
 
-    def set_host(
-        self,
-        host: str,
-        *,
-        block: float | NotGiven = NOT_GIVEN,
-        delay: float | NotGiven | None = NOT_GIVEN,
-        budget: int | NotGiven | None = NOT_GIVEN,
-    ) -> HostState:
+    @keywords(HostLimits, {})
+    def set_host(self, host: str, **limits: Unpack[HostLimits]) -> HostState:
         """Set what holds for a host: see :meth:`inlink.Crawl.set_host`. Each value is a request of its own.
 
         Raises
@@ -197,14 +184,10 @@ class RemoteCrawl:
         inlink.errors.ParameterError
             If nothing is given, or a value is outside its range. Then nothing has changed.
         """
-        wishes: dict[str, dict[str, float | None]] = {}
-        if not isinstance(block, NotGiven):
-            seconds = checked_ahead("block", block)
-            wishes["block"] = {"seconds": None if seconds == math.inf else seconds}
-        if not isinstance(delay, NotGiven):
-            wishes["delay"] = {"seconds": argument("delay", delay)}
-        if not isinstance(budget, NotGiven):
-            wishes["budget"] = {"pages": argument("budget", budget)}
+        wishes = {
+            name: {"pages" if name == "budget" else "seconds": None if value == math.inf else value}
+            for name, value in checked_limits(limits).items()
+        }
         place = f"hosts/{quote(host_name(host), safe='')}"
         if not wishes:
             raise ParameterError(f"give `block`, `delay` or `budget` for {host}")

@@ -1,18 +1,16 @@
 """The client of a crawl on a server. Each call runs in a thread, so that no call blocks the event loop."""
 
 import asyncio
-import contextlib
-import threading
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from threading import Thread
 from typing import Any, TypeVar
 
-from inlink.client.batches import seed_batches, sitemap_batches
-from inlink.client.channel import Channel
-from inlink.client.session import RemoteSession, own_name
+from inlink.client.remote import RemoteCrawl
 from inlink.crawl.settings import from_data
 from inlink.errors import ParameterError, ServerError
 from inlink.frontier.settings import Settings
-from inlink.protocol import Answer, AnyLink, Receipt, Seeded, Standing, Tasks
+from inlink.protocol import Answer, AnyLink, Receipt, Standing, Tasks
 
 __all__ = ["ServerClient"]
 
@@ -52,85 +50,58 @@ class ServerClient:
                 "it with `inlink serve --set`"
             )
         self.settings = Settings()
-        self._channel = Channel(url)
-        self._session = RemoteSession(self._channel, owner or own_name())
+        self._crawl = RemoteCrawl(url, owner, None)
 
     async def open(self) -> str:
         """Begin a session; return one line about the crawl. Raise an error at once if the server cannot be reached."""
-        begun = await _in_thread(lambda: self._session.begin(at_once=True))
+        url, begun = self._crawl.url, await _in_thread(lambda: self._crawl.begin(at_once=True))
         try:
             self.settings = from_data(begun.settings)
         except (TypeError, ValueError) as error:
             raise ServerError(
-                f"{self._channel.place.url}: the crawl's settings are not known here ({error}): are client and server "
-                "of the same version?"
+                f"{url}: the crawl's settings are not known here ({error}): are client and server of the same version?"
             ) from None
-        told = f"{self._channel.place.url}: {begun.told}"
-        if begun.session.lost:
-            told += (
-                f"; the last session of {begun.session.owner!r} broke off: {begun.session.lost:,} of its tasks come "
-                "back later"
-            )
-        return told
+        session, line = begun.session, f"{url}: {begun.told}"
+        if session.lost:
+            line += f"; the last session of {session.owner!r} broke off: {session.lost:,} of its tasks come back later"
+        return line
 
     async def seed(self, urls: Iterable[AnyLink]) -> int:
         """See :class:`inlink.client.spider.Client`."""
-        bodies = [b'{"urls":%s}' % part for part in seed_batches(urls)]
-        return await _in_thread(
-            lambda: sum(self._channel.call("POST", "seeds", Seeded, body).new for body in bodies)
-        )
+        return (await _in_thread(lambda: self._crawl.seed(urls))).new
 
     async def sitemap(self, entries: Iterable[tuple[str, float | None, float | None]]) -> int:
         """See :class:`inlink.client.spider.Client`."""
-        bodies = [b'{"entries":%s}' % part for part in sitemap_batches(entries)]
-        return await _in_thread(
-            lambda: sum(self._channel.call("POST", "sitemap", Seeded, body).new for body in bodies)
-        )
+        return (await _in_thread(lambda: self._crawl.sitemap(entries))).new
 
     async def next(self, count: int, wait: float = 0.0) -> Tasks:
         """See :class:`inlink.client.spider.Client`."""
-        return await _in_thread(lambda: self._session.next(count, wait))
+        return await _in_thread(lambda: self._crawl.next(count, wait))
 
     async def report(self, answers: Sequence[Answer]) -> list[Receipt]:
         """See :class:`inlink.client.spider.Client`."""
-        return await _in_thread(lambda: self._session.report(answers))
+        return await _in_thread(lambda: self._crawl.report(answers))
 
     async def standing(self, hosts: int = 5) -> Standing:
         """See :class:`inlink.client.spider.Client`."""
-        return await _in_thread(
-            lambda: self._channel.call("GET", "standing", Standing, query={"hosts": hosts})
-        )
+        return await _in_thread(lambda: self._crawl.standing(hosts))
 
     async def close(self) -> None:
         """See :class:`inlink.client.spider.Client`."""
-        try:
-            await _in_thread(self._session.end)
-        finally:
-            self._channel.close()
+        await _in_thread(self._crawl.close)
 
 
 async def _in_thread(work: Callable[[], T]) -> T:
     """Call ``work`` in a daemon thread, which does not keep the process from ending as the threads of a pool do."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
-
-    def tell(result: T | None, error: BaseException | None) -> None:
-        if future.cancelled():
-            return
-        if error is None:
-            future.set_result(result)  # type: ignore[arg-type]
-        else:
-            future.set_exception(error)
+    future: Future[T] = Future()
+    # A caller that no longer waits does not cancel the work.
+    future.set_running_or_notify_cancel()
 
     def run() -> None:
-        result, error = None, None
         try:
-            result = work()
-        except BaseException as raised:
-            error = raised
-        # RuntimeError: the loop is closed.
-        with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(tell, result, error)
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
 
-    threading.Thread(target=run, name="inlink-server", daemon=True).start()
-    return await future
+    Thread(target=run, name="inlink-server", daemon=True).start()
+    return await asyncio.wrap_future(future)

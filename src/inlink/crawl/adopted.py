@@ -244,7 +244,7 @@ def restored(source: Path, copy: Path, rankings: Sequence[Adopted]) -> bool:
         try:
             ranker.rank()
         finally:
-            ranker.reader.close()
+            ranker.pages.close()
     return False
 
 
@@ -276,7 +276,7 @@ def _computed(source: Path, copy: Path, chain: Sequence[Adopted]) -> bool:
                 extend(source / EVENTS, copy / EVENTS, ranking.covers)
                 if ranker is None or ranking.parameters.anew:
                     if ranker is not None:
-                        ranker.reader.close()
+                        ranker.pages.close()
                     ranker = _ranker(copy, ranking)
                 ranker.rank()
                 if not _published(copy, ranking):
@@ -284,7 +284,7 @@ def _computed(source: Path, copy: Path, chain: Sequence[Adopted]) -> bool:
                 progress.advance(1)
     finally:
         if ranker is not None:
-            ranker.reader.close()
+            ranker.pages.close()
     return True
 
 

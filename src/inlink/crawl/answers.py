@@ -233,7 +233,7 @@ class Answers:
         slot = front.queue.take_one(target, journal.now)
         if self.pages.losses[target]:
             # A lost page that redirects to itself stays alone.
-            front.lost.out_alone(session, target)
+            front.lost.alone[session] = target
         pages, slots = np.array([target], np.uint32), np.array([slot], np.uint32)
         return True, journal.lease(pages, slots, session=session, ended=lease)[0]
 

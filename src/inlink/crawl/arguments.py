@@ -5,10 +5,9 @@ range and the value.
 """
 
 import math
-import numbers
 import re
 from collections.abc import Sequence
-from typing import Annotated, Any, SupportsIndex, TypedDict
+from typing import Annotated, Any, TypedDict, cast
 
 from inlink.base.declare import Parameter, PositiveSeconds, Seconds, parameters_of
 from inlink.base.settings import NO_LIMIT
@@ -23,12 +22,14 @@ __all__ = [
     "LATEST",
     "MOST_PLACES",
     "MOST_ROWS",
+    "HostLimits",
     "argument",
     "check_flags",
     "check_text",
     "check_texts",
     "checked_ahead",
     "checked_failure",
+    "checked_limits",
     "checked_score",
     "checked_states",
     "checked_status",
@@ -57,14 +58,19 @@ LARGEST_ID = (1 << 63) - 1
 Identifier = Annotated[int, Parameter(at_least=0, at_most=LARGEST_ID)]
 
 
-class Arguments(TypedDict):
+class HostLimits(TypedDict, total=False):
+    """The values that an operator sets for a host: see :meth:`inlink.Crawl.set_host`."""
+
+    block: Seconds
+    delay: Annotated[Seconds | None, Parameter(none="that of the crawl and of robots.txt")]
+    budget: Annotated[int | None, Parameter(at_least=0, below=NO_LIMIT, none="no limit")]
+
+
+class Arguments(HostLimits):
     """Numbers that methods of :class:`inlink.Crawl` and its desk take. Some have another name in messages."""
 
     count: Annotated[int, Parameter(at_least=0, at_most=NO_LIMIT)]
     seconds: Seconds
-    delay: Annotated[Seconds | None, Parameter(none="that of the crawl and of robots.txt")]
-    budget: Annotated[int | None, Parameter(at_least=0, below=NO_LIMIT, none="no limit")]
-    block: Seconds
     ahead: Annotated[Seconds, Parameter(name="seconds")]
     older_than: Annotated[Seconds | None, Parameter(none="all")]
     silent_after: Annotated[PositiveSeconds | None, Parameter(none="never")]
@@ -81,6 +87,9 @@ class Arguments(TypedDict):
     hosts: Annotated[int, Parameter(at_least=0, at_most=MOST_ROWS)]
     wait: Seconds
     cpu_seconds: Annotated[Seconds, Parameter(name="seconds")]
+    time: Annotated[float, Parameter(unit="seconds", at_least=-LATEST, at_most=LATEST)]
+    score: Annotated[float, Parameter(above=-LARGEST_SCORE, below=LARGEST_SCORE)]
+    status: Annotated[int, Parameter(at_least=0, at_most=999)]
     priority: Annotated[float | None, Parameter(at_least=0, at_most=1, none="0.5")]
 
 
@@ -103,44 +112,31 @@ def checked_ahead(name: str, value: Any) -> float:
         raise ParameterError(f"{said}, or math.inf for ever; got{got}") from None
 
 
+def checked_limits(limits: HostLimits) -> HostLimits:
+    """Return the limits of a host, checked. A block may be infinite."""
+    checked: Any = {
+        name: (checked_ahead if name == "block" else argument)(name, value) for name, value in limits.items()
+    }
+    return cast(HostLimits, checked)
+
+
 def moment(value: Any) -> float:
     """Return the time that a clock gave, in Unix seconds."""
-    if _is_number(value) and abs(_as_float(value)) <= LATEST:
-        return float(value)
-    raise ParameterError(
-        f"`clock` must return Unix time: a number of seconds in [-{LATEST:g}, {LATEST:g}]; got {value!r}"
-    )
+    return float(ARGUMENTS["time"].check(value, "the Unix time that `clock` returns"))
 
 
-def checked_score(score: Any, what: str = "score") -> float:
+def checked_score(score: Any, place: str = "score") -> float:
     """Return a score as a float."""
     if type(score) is float and abs(score) < LARGEST_SCORE:
         return score
-    if _is_number(score):
-        number = _as_float(score)
-        if abs(number) < LARGEST_SCORE:
-            return number
-    raise ParameterError(f"{what} must be a finite number; got {score!r}")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
-
-
-def _as_float(number: Any) -> float:
-    try:
-        return float(number)
-    except OverflowError:
-        return float("inf")
+    return float(ARGUMENTS["score"].check(score, place))
 
 
 def checked_status(status: Any) -> int:
     """Return an HTTP status as an int."""
     if type(status) is int and 0 <= status <= 999:
         return status
-    if isinstance(status, SupportsIndex) and not isinstance(status, bool) and 0 <= int(status) <= 999:
-        return int(status)
-    raise ParameterError(f"status must be an HTTP status from 0 to 999; got {status!r}")
+    return int(argument("status", status))
 
 
 def checked_failure(

@@ -257,4 +257,4 @@ def _rank(copy: Path, settings: Any) -> None:
     try:
         ranker.rank()
     finally:
-        ranker.reader.close()
+        ranker.pages.close()

@@ -11,46 +11,47 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypedDict, Unpack, cast
 
 from inlink.base.clock import VirtualClock
-from inlink.base.declare import parameters_of
+from inlink.base.declare import keywords, parameters_of
 from inlink.base.disk import described_errors
 from inlink.crawl import operator
 from inlink.crawl.activity import Activity, activity
 from inlink.crawl.admission import Admission
 from inlink.crawl.answers import Answers
 from inlink.crawl.arguments import (
+    ARGUMENTS,
+    HostLimits,
     argument,
     check_flags,
     check_text,
     checked_ahead,
+    checked_limits,
     checked_states,
     host_name,
     moment,
 )
 from inlink.crawl.desk import Desk
 from inlink.crawl.folder import create, local, unmake
-from inlink.crawl.gate import Gate
+from inlink.crawl.gate import Gate, Method
 from inlink.crawl.intake import PageIntake
 from inlink.crawl.journal import Answered, Journal
 from inlink.crawl.leasing import Leasing
 from inlink.crawl.links import checked_entries, checked_visit, listed, split_links
-from inlink.crawl.lists import GivenLists
+from inlink.crawl.lists import keep_lists, keep_trust, read_lists
+from inlink.crawl.questions.source import LiveCrawl
 from inlink.crawl.queues import QueueDesk
 from inlink.crawl.settings import (
-    NOT_GIVEN,
     Chosen,
-    NotGiven,
     choose,
     differences,
     event_of,
     names_lists,
     save,
 )
-from inlink.crawl.snapshot import LiveCrawl
 from inlink.crawl.upkeep import Upkeep
 from inlink.crawl.view import CrawlView
 from inlink.errors import ParameterError
@@ -76,7 +77,44 @@ from inlink.urls.canonical import UrlRules
 __all__ = ["Crawl"]
 
 _log = logging.getLogger("inlink.crawl")
-SETTINGS = parameters_of(Settings)
+
+
+class CrawlSettings(TypedDict, total=False):
+    """The settings that :class:`Crawl` takes, which describes them."""
+
+    policy: str | type[Policy] | Policy
+    use_scores: bool
+    cross_domain_only: bool
+    trust: str | os.PathLike[str] | None
+    spam_mass: bool
+    distrust: str | os.PathLike[str] | None
+    prior: str | os.PathLike[str] | None
+    damping: float
+    politeness: Politeness | Mapping[str, Any]
+    rules: Rules | Mapping[str, Any] | None
+    revisit: Schedule | Mapping[str, Any] | None
+    url_rules: UrlRules | Mapping[str, Any] | None
+    self_links: bool
+    sink_duplicates: bool
+    lease_seconds: float
+    max_retries: int
+    retry_seconds: float
+    max_losses: int
+    rerank_share: float | None
+    rerank_seconds: float | None
+    sync: Literal["second", "full"]
+
+
+def _change(method: Method) -> Method:
+    """Decorate a method of a crawl, so that it enters the gate and reads the clock."""
+
+    @wraps(method)
+    def call(self: Any, *arguments: Any, **named: Any) -> Any:
+        with self._gate:
+            self._journal.tick()
+            return method(self, *arguments, **named)
+
+    return cast(Method, call)
 
 
 class Crawl:
@@ -108,7 +146,7 @@ class Crawl:
     distrust : path-like or None
         A file of hosts that are known as spam: see :mod:`inlink.factors.distrust`. It is read once and kept.
     prior : path-like or None
-        An earlier ranking of hosts: see :func:`inlink.sources.hostplaces.host_places`. It raises the priorities of the
+        An earlier ranking of hosts: see :func:`inlink.sources.ranklists.host_places`. It raises the priorities of the
         hosts' pages under ``pagerank`` and ``host-diverse`` as long as the crawl knows few links to them: see
         :mod:`inlink.factors.prior`. It is read once and kept in the folder. None, the default: no prior.
     damping : float
@@ -179,43 +217,21 @@ class Crawl:
     'discovered'
     """
 
+    @keywords(CrawlSettings, {name: row.default for name, row in parameters_of(Settings).items()})
     def __init__(
         self,
         folder: str | os.PathLike[str],
         *,
-        policy: str | type[Policy] | Policy | NotGiven = NOT_GIVEN,
-        use_scores: bool | NotGiven = NOT_GIVEN,
-        cross_domain_only: bool | NotGiven = NOT_GIVEN,
-        trust: str | os.PathLike[str] | NotGiven | None = NOT_GIVEN,
-        spam_mass: bool | NotGiven = NOT_GIVEN,
-        distrust: str | os.PathLike[str] | NotGiven | None = NOT_GIVEN,
-        prior: str | os.PathLike[str] | NotGiven | None = NOT_GIVEN,
-        damping: float | NotGiven = NOT_GIVEN,
-        politeness: Politeness | Mapping[str, Any] | NotGiven = NOT_GIVEN,
-        rules: Rules | Mapping[str, Any] | NotGiven | None = NOT_GIVEN,
-        revisit: Schedule | Mapping[str, Any] | NotGiven | None = NOT_GIVEN,
-        url_rules: UrlRules | Mapping[str, Any] | NotGiven | None = NOT_GIVEN,
-        self_links: bool | NotGiven = NOT_GIVEN,
-        sink_duplicates: bool | NotGiven = NOT_GIVEN,
-        lease_seconds: float | NotGiven = NOT_GIVEN,
-        max_retries: int | NotGiven = NOT_GIVEN,
-        retry_seconds: float | NotGiven = NOT_GIVEN,
-        max_losses: int | NotGiven = NOT_GIVEN,
-        rerank_share: float | NotGiven | None = NOT_GIVEN,
-        rerank_seconds: float | NotGiven | None = NOT_GIVEN,
-        sync: Literal["second", "full"] | NotGiven = NOT_GIVEN,
         clock: Callable[[], float] = time.time,
+        **given: Unpack[CrawlSettings],
     ) -> None:
-        given = {
-            name: value for name, value in locals().items() if name in SETTINGS and value is not NOT_GIVEN
-        }
         self.folder = local(folder)
         self._clock = clock
         # All arguments are checked before anything is made.
         chosen = choose(self.folder, given)
         started = moment(clock())
         self.refused: Counter[str] = Counter()
-        lists = GivenLists.read(given, chosen.settings, self.refused)
+        trusted, places = read_lists(given, chosen.settings, self.refused)
         self._gate = gate = Gate(str(self.folder))
         with described_errors(self.folder), ExitStack() as stack:
             made = list[Path]()
@@ -230,7 +246,8 @@ class Crawl:
             stack.callback(self._pages.close)
             self.recovered = recover(self._pages, log) + chosen.told
             _log.info("%s", self.recovered)
-            lists.keep(self._pages, log, started, settings)
+            keep_trust(self._pages, log, started, trusted, settings)
+            keep_lists(self.folder, places, settings)
             self._frontier = Frontier(self._pages, settings, chosen.policy)
             self._journal = journal = Journal(log, self._frontier, gate, clock)
             self._upkeep = Upkeep(journal)
@@ -339,7 +356,7 @@ class Crawl:
         The list is empty while the crawl is paused, while the caller holds the lease of a lost page, and while the
         caller must answer its leases before it gets a lost page.
         """
-        count = argument("count", count)
+        count = ARGUMENTS["count"].check(count)
         with self._gate:
             self._journal.tick()
             return self._leasing.hand_out(count)
@@ -482,6 +499,7 @@ class Crawl:
             self._journal.tick()
             return self._intake.visit(page, visit, split, links_are_canonical=links_are_canonical)
 
+    @_change
     def failed(
         self,
         page: Answered,
@@ -505,16 +523,14 @@ class Crawl:
         retry_after : str, float or None
             The header ``Retry-After``, or seconds.
         """
-        with self._gate:
-            self._journal.tick()
-            return self._answers.failed(page, error, status, retry, retry_after)
+        return self._answers.failed(page, error, status, retry, retry_after)
 
+    @_change
     def exclude(self, page: Answered, reason: str = "") -> bool:
         """Report that a page must not be fetched, as by robots.txt; return whether the answer counted."""
-        with self._gate:
-            self._journal.tick()
-            return self._answers.excluded(page, reason)
+        return self._answers.excluded(page, reason)
 
+    @_change
     def redirected(
         self, lease: Answered, to: str, *, carried: bytes | None = None, again: bool = False, status: int = 0
     ) -> Lease | None:
@@ -539,21 +555,17 @@ class Crawl:
         Lease or None
             The target's lease, given regardless of politeness; None if the target need not or must not be fetched.
         """
-        with self._gate:
-            self._journal.tick()
-            return self._answers.redirected(lease, to, carried, again, status)[1]
+        return self._answers.redirected(lease, to, carried, again, status)[1]
 
+    @_change
     def release(self, page: Answered) -> bool:
         """Give a lease back unused, so that the page waits again; return whether the page had a lease."""
-        with self._gate:
-            self._journal.tick()
-            return self._answers.release(page)
+        return self._answers.release(page)
 
+    @_change
     def host_delay(self, page: Answered, seconds: float) -> bool:
         """Set the delay between two fetches from a page's host, as Crawl-delay asks; return whether it changed."""
-        with self._gate:
-            self._journal.tick()
-            return self._answers.host_delay(page, seconds)
+        return self._answers.host_delay(page, seconds)
 
     # -- for the operator ----------------------------------------------------------------------------------------------
 
@@ -562,29 +574,27 @@ class Crawl:
         with self._gate:
             return activity(self._journal, self._upkeep.ranking)
 
+    @_change
     def pause(self) -> None:
         """Hand out no leases until :meth:`resume`, also after the crawl is opened again. Answers are still taken in."""
-        with self._gate:
-            self._journal.tick()
-            operator.pause(self._journal, True)
+        operator.pause(self._journal, True)
 
+    @_change
     def resume(self) -> None:
         """End a pause."""
-        with self._gate:
-            self._journal.tick()
-            operator.pause(self._journal, False)
+        operator.pause(self._journal, False)
 
     @property
     def paused(self) -> bool:
         """True while the crawl is paused."""
         return self._frontier.paused
 
+    @_change
     def release_all(self) -> int:
         """Give back all leases, whoever holds them; return their number."""
-        with self._gate:
-            self._journal.tick()
-            return self._answers.release_all()
+        return self._answers.release_all()
 
+    @_change
     def reload(self, *states: str) -> int:
         """Let all pages of some states wait again if the rules allow them; return their number.
 
@@ -599,18 +609,11 @@ class Crawl:
             If there is another state.
         """
         wanted = checked_states(states)
-        with self._gate:
-            self._journal.tick()
-            return self._answers.reload(wanted)
+        return self._answers.reload(wanted)
 
-    def set_host(
-        self,
-        host: str,
-        *,
-        block: float | NotGiven = NOT_GIVEN,
-        delay: float | NotGiven | None = NOT_GIVEN,
-        budget: int | NotGiven | None = NOT_GIVEN,
-    ) -> HostState:
+    @keywords(HostLimits, {})
+    @_change
+    def set_host(self, host: str, **limits: Unpack[HostLimits]) -> HostState:
         """Set block, delay or budget of a host, or with ``by="domain"`` of its registered domain; return its state.
 
         A value that is not given stays as it is. The values also hold after the crawl is opened again.
@@ -637,17 +640,11 @@ class Crawl:
             If an argument is outside its range.
         """
         host_name(host)
-        if not isinstance(block, NotGiven):
-            block = checked_ahead("block", block)
-        if not isinstance(delay, NotGiven):
-            delay = argument("delay", delay)
-        if not isinstance(budget, NotGiven):
-            budget = argument("budget", budget)
-        with self._gate:
-            self._journal.tick()
-            slot = operator.slot_named(self._journal, host)
-            return operator.set_host(self._journal, slot, block, delay, budget)
+        checked = checked_limits(limits)
+        slot = operator.slot_named(self._journal, host)
+        return operator.set_host(self._journal, slot, checked)
 
+    @_change
     def exclude_host(self, host: str, reason: str = "", *, older_than: float | None = None) -> int:
         """Exclude all waiting pages of a host, or with ``by="domain"`` of its registered domain; return their number.
 
@@ -675,11 +672,10 @@ class Crawl:
         host_name(host)
         check_text("reason", reason)
         older_than = argument("older_than", older_than)
-        with self._gate:
-            self._journal.tick()
-            slot = operator.slot_named(self._journal, host)
-            return operator.exclude_host(self._journal, slot, reason, older_than)
+        slot = operator.slot_named(self._journal, host)
+        return operator.exclude_host(self._journal, slot, reason, older_than)
 
+    @_change
     def set_due(self, url: str, seconds: float) -> bool:
         """Set when a page is due, instead of its retry or the revisit schedule; return whether the date was set.
 
@@ -701,9 +697,7 @@ class Crawl:
         """
         check_text("url", url)
         seconds = checked_ahead("ahead", seconds)
-        with self._gate:
-            self._journal.tick()
-            return operator.set_due(self._answers, self._journal.page_of(url), seconds)
+        return operator.set_due(self._answers, self._journal.page_of(url), seconds)
 
     def change_settings(self, **changes: Any) -> Settings:
         """Change settings of the running crawl, as if it were closed and opened with them; return those in force.
@@ -752,9 +746,8 @@ class Crawl:
                     self._stack.close()
             finally:
                 parts = ("_journal", "_answers", "_intake", "_leasing", "_frontier", "_pages", "_upkeep")
-                self._gate.empty(self, *parts)
-                self.desk.close()
-                self.queues.close()
+                for holder in (self, self.desk, self.queues):
+                    self._gate.empty(holder, *parts)
                 self.view.close()
 
     def __enter__(self) -> Self:

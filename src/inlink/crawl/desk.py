@@ -25,6 +25,7 @@ from inlink.crawl.arguments import argument, check_flags
 from inlink.crawl.leasing import BY_SPIDER, BY_SUCCESSOR, Leasing
 from inlink.crawl.links import checked_answers, split_links
 from inlink.errors import ParameterError, SessionError, UnknownNodeError
+from inlink.frontier.leases import lease_of
 from inlink.frontier.sessions import SpiderSession
 from inlink.protocol import (
     Answer,
@@ -71,12 +72,6 @@ class Desk:
         self._gate, self._pages = leasing.journal.gate, leasing.journal.pages
         self._sessions = self._frontier.sessions
         self._reopen()
-
-    def close(self) -> None:
-        """Let the memory of a closed crawl go. The crawl calls this; on an open crawl it does nothing."""
-        if self._gate.closed:
-            parts = ("_leasing", "_answers", "_intake", "_journal", "_frontier", "_pages")
-            self._gate.empty(self, *parts)
 
     # -- sessions -----------------------------------------------------------------------------------------------------
 
@@ -378,7 +373,7 @@ class Desk:
         out = self._frontier.leases.get(number) if number else None
         if out is None or not out.current or out.session != session:
             return None
-        return self._leasing.task(self._journal.lease_of(out))
+        return self._leasing.task(lease_of(self._journal.pages, out))
 
     # -- after opening ------------------------------------------------------------------------------------------------
 

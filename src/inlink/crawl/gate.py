@@ -25,7 +25,7 @@ from typing import Any, NoReturn, TypeVar, cast
 from inlink.base.disk import described
 from inlink.errors import InlinkError, InUseError, StoreError
 
-__all__ = ["Gate", "inside"]
+__all__ = ["Gate", "Method", "inside"]
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -54,20 +54,6 @@ class Gate:
         On entering, if the crawl is closed, or if a change was interrupted. On leaving, in place of an OSError.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_acquire",
-        "_cause",
-        "_closed",
-        "_forked",
-        "_in_child",
-        "_pid",
-        "_release",
-        "_shut",
-        "_what",
-        "changing",
-    )
-
     def __init__(self, what: str) -> None:
         # An RLock knows its thread. An interruption may come between its acquisition and the call that it is for.
         lock = threading.RLock()
@@ -76,6 +62,8 @@ class Gate:
         # True while a call is inside, and for good after an interrupted change, a fork, or the end.
         self._shut = False
         self._closed = self._forked = self.changing = False
+        # The thread that closes the crawl.
+        self._closer = 0
         # Why the last change was not completed: a text, because an exception would keep all frames that it left.
         self._cause: str | None = None
         self._in_child: list[Callable[[], Callable[[], object] | None]] = []
@@ -112,7 +100,8 @@ class Gate:
     def close(self) -> bool:
         """Shut the gate for good; return whether this process may close the crawl, which is False after a fork.
 
-        A second call returns True as well, because the first may have been interrupted.
+        A second call returns True in the same thread, because the first may have been interrupted. In another thread it
+        returns False, because the first may still be at work.
 
         Raises
         ------
@@ -122,12 +111,13 @@ class Gate:
         if self._forked:
             return False
         if self._closed:
-            return True
+            return self._closer == threading.get_ident()
         if not self._acquire(False):
             raise self._refusal(True)
         try:
             if self._shut and self._is_inside(sys._getframe(1)):
                 raise self._refusal(True)
+            self._closer = threading.get_ident()
             self._closed = self._shut = True
         finally:
             self._release()

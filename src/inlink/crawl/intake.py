@@ -1,20 +1,13 @@
 """What makes pages known: visits with their links, seeds, and sitemaps. Each is written as an event."""
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
+from functools import partial
 
 import numpy as np
 
 from inlink.base.arrays import UInt32Array, distinct
 from inlink.crawl.journal import Answered, Journal, encoded_list
-from inlink.crawl.links import (
-    Carried,
-    SplitLinks,
-    canonical_lines,
-    carried_forms,
-    order_of,
-    split_links,
-    to_lines,
-)
+from inlink.crawl.links import SplitLinks, canonical_lines, split_links, to_lines
 from inlink.crawl.upkeep import Upkeep
 from inlink.frontier import backoff
 from inlink.frontier.visits import plan_visit
@@ -63,7 +56,7 @@ class PageIntake:
             Whether the links are in canonical form already.
         """
         journal, front, pages_of = self.journal, self.journal.frontier, self.journal.pages
-        ready = canonical_lines(links.hrefs) if links_are_canonical else None
+        ready = canonical_lines(links) if links_are_canonical else None
         number, out = journal.answered(page)
         if number == NO_PAGE:
             return False
@@ -72,33 +65,17 @@ class PageIntake:
             target = journal.redirect(number, visit.redirected_to)
         if visit.canonical_link is not None or target in pages_of.canonicals:
             journal.name_canonical(target, visit.canonical_link, visit.status)
-
-        def base() -> str:
-            """The URL that answered, against which relative links are resolved."""
-            url = pages_of.table.url(number)
-            return (canonical(visit.redirected_to, url) or url) if visit.redirected_to else url
-
+        # The URL that answered, against which relative links are resolved.
+        base = partial(pages_of.table.url, number)
+        if visit.redirected_to:
+            base = partial(_redirected, base, visit.redirected_to)
         rules, self_links = journal.url_rules, front.settings.self_links
-        if ready is None:
-            lines, kept, scores, texts = to_lines(links, base, rules, self.refused, self_links)
+        if ready is None or links.carried:
+            lines, num_links, scores, texts, carried = to_lines(links, base, rules, self.refused, self_links)
         else:
-            lines, kept, scores, texts = ready, range(len(links.hrefs)), links.scores, links.texts
-        flags, data = 0, b""
-        if links.carried:
-            more = carried_forms(links.carried, base, rules, self.refused, self_links)
-            scores = scores if len(scores) else np.zeros(len(kept), np.float32)
-            scores = np.append(scores, np.array([link.score for link in more.values()], np.float32))
-            texts = (texts or [""] * len(kept)) + [link.text for link in more.values()]
-            # Pages are numbered in the order of the links.
-            order = order_of(kept, len(links.hrefs), links.carried, more)
-            rows = [*lines.splitlines(keepends=True), *(form.encode("ascii") + b"\n" for form in more)]
-            pages, new, text = pages_of.table.number_lines(
-                b"".join(rows[k] for k in order.tolist()), len(rows)
-            )
-            pages = pages[np.argsort(order)]
-            flags, data = _carried_data(pages_of, pages, more)
-        else:
-            pages, new, text = pages_of.table.number_lines(lines, len(kept))
+            lines, num_links, scores, texts, carried = ready, len(links.hrefs), links.scores, links.texts, {}
+        pages, new, text = pages_of.table.number_lines(lines, num_links)
+        flags, data = _carried_data(pages_of, pages, carried) if carried else (0, b"")
         words_of: dict[int, str] = {}
         for linked, words in zip(pages.tolist(), texts, strict=True) if texts else ():
             if words:
@@ -143,32 +120,31 @@ class PageIntake:
         """Take in seeds; return the number of new URLs. See :meth:`inlink.Crawl.seed`."""
         journal, pages_of = self.journal, self.journal.pages
         links = split_links(urls, default=1.0)
-        scores = links.scores.tolist() or [1.0] * len(links.hrefs)
         forms: list[str] = []
         kept: list[int] = []
+        carried: dict[int, bytes] = {}
         given: dict[str, str] = {}
         for place, url in enumerate(links.hrefs):
-            form = canonical(url, None, journal.url_rules)
+            form, link = canonical(url, None, journal.url_rules), links.carried.get(place)
             if form is None:
                 reason = refusal(url) or "link is no valid URL"
                 self.refused[reason] = self.refused.get(reason, 0) + 1
                 continue
-            if url.strip() != form and len(url) <= 2 * MAX_LENGTH:
+            if link is not None:
+                carried[len(forms)] = link.data
+                form = f"{form}#{link.variant}" if link.variant else form
+            elif url.strip() != form and len(url) <= 2 * MAX_LENGTH:
                 given[form] = url
             forms.append(form)
             kept.append(place)
-        more = carried_forms(links.carried, None, journal.url_rules, self.refused)
-        forms += more
         if not forms:
             return 0
-        scores = [scores[place] for place in kept] + [link.score for link in more.values()]
+        scores = links.scores[kept] if len(links.scores) else np.ones(len(forms), np.float32)
         journal.gate.changing = True
-        order = order_of(kept, len(links.hrefs), links.carried, more)
-        pages, new, text = pages_of.number([forms[k] for k in order.tolist()])
-        pages = pages[np.argsort(order)]
+        pages, new, text = pages_of.number(forms)
         first = pages_of.num_pages - new
-        count, payload = encoded_list(pages.copy(), np.array(scores, np.float32))
-        flags, data = _carried_data(pages_of, pages, more)
+        count, payload = encoded_list(pages.copy(), scores)
+        flags, data = _carried_data(pages_of, pages, carried)
         flags |= kinds.HAS_SCORES
         journal.append(kinds.SEED, flags=flags, listed=count, payload=payload + data, new=new, urls=text)
         numbers = dict(zip(forms, pages.tolist(), strict=True)) if given else {}
@@ -207,10 +183,16 @@ class PageIntake:
             front.wait_again(page, journal.now)
 
 
-def _carried_data(pages_of: Pages, pages: UInt32Array, more: dict[str, Carried]) -> tuple[int, bytes]:
-    """The flag and the end of a frame whose last pages carry data. Pages that carry data already are left out."""
-    last = pages[len(pages) - len(more) :].tolist()
-    data = {
-        page: link.data for page, link in zip(last, more.values(), strict=True) if not pages_of.carriers[page]
-    }
+def _redirected(page_url: Callable[[], str], to: str) -> str:
+    """The target of a page's redirect; the page's own URL if the target is not valid."""
+    url = page_url()
+    return canonical(to, url) or url
+
+
+def _carried_data(pages_of: Pages, pages: UInt32Array, carried: dict[int, bytes]) -> tuple[int, bytes]:
+    """The flag and the end of a frame of links with data. The first data that a page gets are kept."""
+    data: dict[int, bytes] = {}
+    for place, content in carried.items():
+        if not pages_of.carriers[page := int(pages[place])]:
+            data.setdefault(page, content)
     return (kinds.HAS_CARRIED, encode_carried(data)) if data else (0, b"")

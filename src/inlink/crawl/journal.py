@@ -8,11 +8,11 @@ import numpy as np
 from inlink.base.arrays import Float32Array, UInt32Array
 from inlink.crawl.arguments import LATEST, moment
 from inlink.crawl.gate import Gate
-from inlink.crawl.known import known_page
+from inlink.crawl.questions.source import known_page
 from inlink.errors import ParameterError
 from inlink.frontier.backoff import Outcome
 from inlink.frontier.frontier import Frontier
-from inlink.frontier.leases import Lease, Out
+from inlink.frontier.leases import Lease, Out, lease_of
 from inlink.frontier.rules import Rules
 from inlink.protocol import Link
 from inlink.store import format as kinds
@@ -178,24 +178,8 @@ class Journal:
         for number, (page, slot) in enumerate(zip(pages.tolist(), slots.tolist(), strict=True), first):
             out = Out(number, page, slot, expires, place, session, now)
             front.leases.add(out)
-            leases.append(self.lease_of(out))
+            leases.append(lease_of(self.pages, out))
         return leases
-
-    def lease_of(self, out: Out) -> Lease:
-        """The lease of an entry of the lease book, as it was handed out."""
-        pages, page = self.pages, out.page
-        visit = pages.visit(page) if pages.answers[page] else None
-        return Lease(
-            pages.table.url(page),
-            out.number,
-            page,
-            out.expires,
-            int(pages.depths[page]),
-            pages.given.get(page),
-            visit.crawls if visit else 0,
-            pages.carried(page) if pages.carriers[page] else None,
-            int(pages.errors[page]),
-        )
 
     def page_of(self, url: str) -> int:
         """Return the page of a URL.
@@ -346,18 +330,18 @@ class Journal:
     def exclude(self, reasons: Mapping[int, str]) -> None:
         """Exclude pages, each for a reason."""
         if reasons:
-            text = "; ".join(sorted(set(reasons.values()))).encode("utf-8", "replace")[:LONGEST_REASON]
-            payload = struct_of(ExcludedRecord).pack(len(text)) + text
-            payload += np.array(list(reasons), np.uint32).tobytes()
-            self.append(kinds.EXCLUDE, listed=len(reasons), payload=payload)
+            text = "; ".join(sorted(set(reasons.values())))
+            self._exclude(NO_PAGE, np.array(list(reasons), np.uint32), text)
 
     def exclude_for_operator(self, pages: UInt32Array, reason: str) -> None:
         """Exclude pages for one reason. The event names the first page; an event of a rule names no page."""
-        text = reason.encode("utf-8", "replace")[:LONGEST_REASON]
         for begin in range(0, len(pages), MOST_EXCLUDED):
-            part = pages[begin : begin + MOST_EXCLUDED]
-            payload = struct_of(ExcludedRecord).pack(len(text)) + text + part.tobytes()
-            self.append(kinds.EXCLUDE, int(part[0]), listed=len(part), payload=payload)
+            self._exclude(int(pages[begin]), pages[begin : begin + MOST_EXCLUDED], reason)
+
+    def _exclude(self, page: int, pages: UInt32Array, reason: str) -> None:
+        text = reason.encode("utf-8", "replace")[:LONGEST_REASON]
+        payload = struct_of(ExcludedRecord).pack(len(text)) + text + pages.tobytes()
+        self.append(kinds.EXCLUDE, page, listed=len(pages), payload=payload)
 
     def admit_last(self, unchecked: int) -> None:
         """Call :meth:`admit` for the pages of the log's last event, in case a crash prevented that call.

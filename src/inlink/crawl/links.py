@@ -1,13 +1,13 @@
 """Links, visits and other answers as spiders give them: they are checked, and links get their canonical form."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, MutableMapping
 from typing import Any, NamedTuple, SupportsIndex, cast, get_args
 
 import numpy as np
 from msgspec.structs import replace
 
-from inlink.base.arrays import Float32Array, Int64Array
+from inlink.base.arrays import Float32Array
 from inlink.crawl.arguments import (
     argument,
     check_flags,
@@ -19,21 +19,19 @@ from inlink.crawl.arguments import (
 )
 from inlink.errors import ParameterError
 from inlink.protocol import VARIANT, Answer, AnyLink, Crawled, Excluded, Failed, HostDelay, Link, Redirected
-from inlink.urls.canonical import MAX_LENGTH, Base, UrlRules, canonical, refusal
+from inlink.urls.canonical import MAX_LENGTH, Base, UrlRules
 from inlink.urls.kernels import CLASSES, plain_lines
 
 __all__ = [
     "MOST_CARRIED",
-    "Carried",
+    "LinkLines",
     "SplitLinks",
     "canonical_lines",
-    "carried_forms",
     "check_link",
     "checked_answers",
     "checked_entries",
     "checked_visit",
     "listed",
-    "order_of",
     "split_links",
     "to_lines",
 ]
@@ -44,15 +42,6 @@ MOST_CARRIED = 1 << 16
 
 _CANONICAL = re.compile(rb"(?:https?://[!-~]{1,%d}\n)+" % (MAX_LENGTH + 81))
 """Matches lines that may be canonical URLs. The parts of the URLs are not checked."""
-
-
-class Carried(NamedTuple):
-    """A link with data or a variant: its score, its data, its text, and its place among all links."""
-
-    score: float
-    data: bytes
-    text: str
-    place: int
 
 
 def listed(links: Any, what: str = "URLs") -> list[Any]:
@@ -73,8 +62,8 @@ def listed(links: Any, what: str = "URLs") -> list[Any]:
 class SplitLinks(NamedTuple):
     """Links of a page, checked.
 
-    ``hrefs`` are the links without data or variant, ``scores`` their scores (empty if no link has a score), and
-    ``texts`` their texts (empty if no link has a text). ``carried`` are the other links, by their places among all.
+    ``hrefs`` are their URLs, ``scores`` their scores (empty if no link has a score, data or a variant), and ``texts``
+    their texts (empty if no link has a text). ``carried`` are the links with data or a variant, by their places.
     """
 
     hrefs: list[str]
@@ -83,10 +72,22 @@ class SplitLinks(NamedTuple):
     carried: dict[int, Link]
 
 
-def split_links(links: Iterable[AnyLink], default: float = 0.0) -> SplitLinks:
-    """Check links, and split them into links without data or variant, and links with either.
+class LinkLines(NamedTuple):
+    """Links in canonical form.
 
-    If only some links have a score, the others get ``default``.
+    ``lines`` are ``num_lines`` canonical URLs with their variants, each followed by a newline. ``scores`` and
+    ``texts`` are theirs, or empty. ``data`` holds the data of links with data or a variant, by their lines.
+    """
+
+    lines: bytes
+    num_lines: int
+    scores: Float32Array
+    texts: list[str]
+    data: dict[int, bytes]
+
+
+def split_links(links: Iterable[AnyLink], default: float = 0.0) -> SplitLinks:
+    """Check links, and split them into columns. If only some links have a score, the others get ``default``.
 
     Raises
     ------
@@ -109,7 +110,6 @@ def split_links(links: Iterable[AnyLink], default: float = 0.0) -> SplitLinks:
             check_link(link)
             if link.data or link.variant:
                 carried[place] = link
-                continue
             href, score, text = link.url, link.score, link.text
         elif isinstance(link, str):
             href, score = link, None
@@ -120,7 +120,7 @@ def split_links(links: Iterable[AnyLink], default: float = 0.0) -> SplitLinks:
         hrefs.append(href)
         scores.append(score)
         texts.append(text)
-    scored = any(score is not None for score in scores)
+    scored = carried or any(score is not None for score in scores)
     filled = [default if score is None else score for score in scores] if scored else []
     return SplitLinks(hrefs, np.array(filled, np.float32), texts if any(texts) else [], carried)
 
@@ -242,50 +242,14 @@ def checked_entries(entries: list[Any]) -> list[tuple[str, float | None, float]]
     return rows
 
 
-def carried_forms(
-    links: Mapping[int, Link],
-    page_url: Callable[[], str] | None,
-    rules: UrlRules | None,
-    refused: MutableMapping[str, int],
-    self_links: bool = False,
-) -> dict[str, Carried]:
-    """Map each canonical URL to its best score, and to the data and the text of the first link to it.
-
-    Links to a place on the page itself are left out, unless ``self_links`` is set or they have a variant.
-    """
-    base = Base(page_url(), rules=rules, self_links=self_links) if page_url is not None else None
-    # A link with a variant stands for a request of its own, such as a form's.
-    whole = Base(base.url, rules=rules, self_links=True) if base is not None else None
-    usual = 1.0 if base is None else 0.0
-    forms: dict[str, Carried] = {}
-    for place, link in links.items():
-        url, variant = link.url, link.variant
-        score = usual if link.score is None else link.score
-        # Without a page, the links are seeds, and seeds must be absolute.
-        if base is None and canonical(url) is None:
-            reason = refusal(url) or "link is no valid URL"
-            refused[reason] = refused.get(reason, 0) + 1
-            continue
-        resolver = (whole if variant else base) or Base(url, rules=rules, self_links=True)
-        for form in resolver.canonical_links([url], refused):
-            key = f"{form}#{variant}" if variant else form
-            before = forms.get(key)
-            forms[key] = (
-                Carried(score, link.data, link.text, place)
-                if before is None
-                else before._replace(score=max(score, before.score))
-            )
-    return forms
-
-
 def to_lines(
     links: SplitLinks,
     page_url: Callable[[], str],
     rules: UrlRules | None,
     refused: MutableMapping[str, int],
     self_links: bool = False,
-) -> tuple[bytes, Sequence[int], Float32Array, list[str]]:
-    """Return the links without data or variant in canonical form, one a line.
+) -> LinkLines:
+    """Return links in canonical form.
 
     Parameters
     ----------
@@ -297,52 +261,48 @@ def to_lines(
         Counts the refused links, by reason.
     self_links : bool
         Whether links to a place on the page itself are kept.
-
-    Returns
-    -------
-    lines : bytes
-        The canonical URLs, each followed by a newline.
-    kept : sequence of int
-        For each line, the place of its link in ``links.hrefs``. If the links have no scores, texts and data, only its
-        length is right.
-    scores : float32[count] or float32[0]
-        Scores of the links that were kept.
-    texts : list of str, count or none
-        Texts of the links that were kept.
     """
     hrefs, scores, texts, carried = links
     count = len(hrefs)
     if not count:
-        return b"", (), scores, texts
+        return LinkLines(b"", 0, scores, texts, {})
     lines = "\n".join(hrefs).encode("utf-8", "surrogatepass") + b"\n"
     plain = np.empty(count, np.bool_)
     # This is nearly always true if a link extractor has made the links absolute.
-    if rules is None and plain_lines(lines, MAX_LENGTH, CLASSES, plain):
-        return lines, range(count), scores, texts
+    if rules is None and not carried and plain_lines(lines, MAX_LENGTH, CLASSES, plain):
+        return LinkLines(lines, count, scores, texts, {})
     base = Base(page_url(), rules=rules, self_links=self_links)
-    kept: Sequence[int]
-    if not len(scores) and not texts and not carried:
+    forms: list[str] = []
+    data: dict[int, bytes] = {}
+    if not len(scores) and not texts:
         forms = base.canonical_links(hrefs, refused)
-        kept = range(len(forms))
     else:
-        forms, kept = [], []
-        for k, href in enumerate(hrefs):
-            resolved = base.canonical_links([href], refused)
-            forms += resolved
-            kept += [k] * len(resolved)
+        # A link with a variant stands for a request of its own, such as a form's, perhaps to the page itself.
+        whole = Base(base.url, rules=rules, self_links=True)
+        kept: list[int] = []
+        for place, href in enumerate(hrefs):
+            link = carried.get(place)
+            resolver = whole if link is not None and link.variant else base
+            for form in resolver.canonical_links([href], refused):
+                if link is not None:
+                    data[len(forms)] = link.data
+                forms.append(f"{form}#{link.variant}" if link is not None and link.variant else form)
+                kept.append(place)
         scores = scores[kept] if len(scores) else scores
-        texts = [texts[k] for k in kept] if texts else texts
-    return ("\n".join(forms) + "\n").encode("ascii") if forms else b"", kept, scores, texts
+        texts = [texts[place] for place in kept] if texts else texts
+    lines = ("\n".join(forms) + "\n").encode("ascii") if forms else b""
+    return LinkLines(lines, len(forms), scores, texts, data)
 
 
-def canonical_lines(hrefs: list[str]) -> bytes:
-    """Return links that the caller declares canonical, one a line, each followed by a newline.
+def canonical_lines(links: SplitLinks) -> bytes:
+    """Return links that the caller declares canonical, one a line. Links with data or a variant are left out.
 
     Raises
     ------
     inlink.errors.ParameterError
         If a link cannot be in canonical form. The check is not complete.
     """
+    hrefs = [href for place, href in enumerate(links.hrefs) if place not in links.carried]
     if not hrefs:
         return b""
     lines = "\n".join(hrefs).encode("utf-8", "surrogatepass") + b"\n"
@@ -357,21 +317,3 @@ def canonical_lines(hrefs: list[str]) -> bytes:
             f"links_are_canonical is True, but {wrong!r:.200} is not in canonical form: leave links_are_canonical out"
         )
     return lines
-
-
-def order_of(
-    kept: Sequence[int], plain: int, carried: Mapping[int, Link], more: Mapping[str, Carried]
-) -> Int64Array:
-    """The order in which links stood on their page, as places among plain links and then carried ones, int64[n].
-
-    Parameters
-    ----------
-    kept : sequence of int
-        The result of :func:`to_lines`.
-    plain : int
-        Number of links that :func:`to_lines` got.
-    carried, more : mapping
-        The other links, and the result of :func:`carried_forms`.
-    """
-    places = np.delete(np.arange(plain + len(carried)), list(carried))[list(kept)]
-    return np.argsort(np.append(places, [link.place for link in more.values()]), kind="stable")

@@ -8,9 +8,9 @@ import numpy as np
 
 from inlink.base.arrays import AnyArray, UInt32Array
 from inlink.crawl.answers import Answers
-from inlink.crawl.arguments import host_name
+from inlink.crawl.arguments import HostLimits, host_name
 from inlink.crawl.journal import Journal
-from inlink.crawl.settings import NotGiven, changed, event_of, save
+from inlink.crawl.settings import changed, event_of, save
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.frontier.hosts import HostState
 from inlink.frontier.settings import Settings
@@ -54,22 +54,16 @@ def pause(journal: Journal, paused: bool) -> None:
         journal.frontier.paused = paused
 
 
-def set_host(
-    journal: Journal,
-    slot: int,
-    block: float | NotGiven,
-    delay: float | NotGiven | None,
-    budget: int | NotGiven | None,
-) -> HostState:
+def set_host(journal: Journal, slot: int, limits: HostLimits) -> HostState:
     """Set block, delay or budget of a slot: see :meth:`inlink.Crawl.set_host`. The values are checked."""
     hosts, queue, now = journal.frontier.hosts, journal.frontier.queue, journal.now
     before = hosts.wishes.get(slot, NO_WISH)
     until, limit = before.blocked_until if before.blocks(now) else None, before.limit
-    if not isinstance(block, NotGiven):
-        until = Wish.until(block, now)
-    if not isinstance(budget, NotGiven):
-        limit = Wish.pages(budget, int(queue.rows[slot]["taken"]))
-    wish = Wish(until, before.delay if isinstance(delay, NotGiven) else Wish.seconds(delay), limit)
+    if "block" in limits:
+        until = Wish.until(limits["block"], now)
+    if "budget" in limits:
+        limit = Wish.pages(limits["budget"], int(queue.rows[slot]["taken"]))
+    wish = Wish(until, Wish.seconds(limits["delay"]) if "delay" in limits else before.delay, limit)
     if wish != before:
         page, due = hosts.first_page(slot), hosts.due(slot, now)
         journal.append(kinds.HOST_SET, page, payload=wish.packed())

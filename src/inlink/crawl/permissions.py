@@ -33,7 +33,7 @@ from inlink.crawl.settings import Chosen
 from inlink.errors import FolderError, ParameterError
 from inlink.store.format import CRAWLED
 from inlink.store.life import OPEN
-from inlink.store.reader import Reader, crawl_folder
+from inlink.store.reader import crawl_folder, known_pages
 from inlink.urls.addresses import AddressRules, parsed
 
 __all__ = ["Kept", "Permissions", "keep", "kept", "refuse_losses"]
@@ -189,9 +189,8 @@ def refuse_losses(folder: Path, chosen: Chosen, permissions: Permissions, *, pro
     states = OPEN if chosen.settings.revisit is None else (*OPEN, CRAWLED)
     reasons: Counter[str] = Counter()
     lost: set[str] = set()
-    reader = Reader(folder)
+    pages = known_pages(folder)
     try:
-        pages = reader.pages
         waiting = np.flatnonzero(np.isin(pages.states[: pages.num_pages], states))
         judged = waiting.astype(np.uint32)
         if len(waiting) > _JUDGED:
@@ -208,7 +207,7 @@ def refuse_losses(folder: Path, chosen: Chosen, permissions: Permissions, *, pro
                     reasons[refusal] += 1
                     lost.add(host)
     finally:
-        reader.close()
+        pages.close()
     refused = reasons.total()
     if refused <= _MOST * len(judged):
         return

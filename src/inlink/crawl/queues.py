@@ -60,11 +60,6 @@ class QueueDesk:
         self._journal, self._frontier = leasing.journal, leasing.frontier
         self._pages, self._gate = leasing.journal.pages, leasing.journal.gate
 
-    def close(self) -> None:
-        """Let the memory of a closed crawl go. The crawl calls this; on an open crawl it does nothing."""
-        if self._gate.closed:
-            self._gate.empty(self, "_leasing", "_journal", "_frontier", "_pages")
-
     def discover(self, urls: Sequence[DiscoveredUrl]) -> list[bool | None]:
         """Make URLs known, in one event.
 
@@ -245,7 +240,7 @@ class QueueDesk:
         frontier, pages = self._frontier, self._pages
         due: float | None = now
         if page not in frontier.queue:
-            due = frontier.plans.get(page, frontier.lost.due(page))
+            due = frontier.plans.get(page, frontier.lost.dates.get(page))
         if due is not None and due == math.inf:
             due = None
         fresh = int(pages.states[page]) in OPEN and not pages.answers[page]

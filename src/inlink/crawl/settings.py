@@ -8,7 +8,6 @@ import difflib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -23,16 +22,14 @@ from inlink.frontier.settings import GROUPS, TABLE, Settings
 from inlink.store.format import SETTINGS
 from inlink.store.pages import Pages
 from inlink.store.prior import DISTRUST, PRIOR, kept_checksum
-from inlink.store.reader import Reader, crawl_folder, url_rules_of
+from inlink.store.reader import crawl_folder, known_pages, url_rules_of
 from inlink.urls.canonical import UrlRules
 
 if TYPE_CHECKING:
     from inlink.frontier.policies import Policy
 
 __all__ = [
-    "NOT_GIVEN",
     "Chosen",
-    "NotGiven",
     "SpiderSettings",
     "as_data",
     "changed",
@@ -52,19 +49,6 @@ __all__ = [
 ]
 
 FILE = "settings.json"
-
-
-class NotGiven(Enum):
-    """The type of :data:`NOT_GIVEN`. It is not None, because None is a value of some settings."""
-
-    NOT_GIVEN = "not given"
-
-    def __repr__(self) -> str:
-        return "NOT_GIVEN"
-
-
-NOT_GIVEN = NotGiven.NOT_GIVEN
-"""Stands for a setting that keeps the value in the crawl's folder, or gets its default in a new crawl."""
 
 
 @dataclass(frozen=True)
@@ -367,22 +351,22 @@ def stored(folder: Path) -> Settings:
 
 
 def _last_in_log(folder: Path) -> Settings:
-    reader = Reader(folder, with_urls=False)
+    pages = known_pages(folder, with_urls=False)
     try:
-        places = reader.pages.frames_of_kind(SETTINGS)
+        places = pages.frames_of_kind(SETTINGS)
         if not places:
             raise FolderError(
                 f"{folder} has no {FILE}, and no settings in its log: "
                 "write {} into that file to go on with the defaults"
             )
-        return _decoded(reader.pages.frame(places[-1]).payload, url_rules_of(folder))
+        return _decoded(pages.frame(places[-1]).payload, url_rules_of(folder))
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise FolderError(
             f"{folder}: the settings in the log cannot be read ({error}): "
             f"restore {FILE} from a copy, or write {{}} into it to go on with the defaults"
         ) from None
     finally:
-        reader.close()
+        pages.close()
 
 
 def _decoded(raw: bytes, url_rules: UrlRules | None) -> Settings:

@@ -9,10 +9,9 @@ from itertools import chain
 from msgspec.structs import replace
 
 from inlink.base.clock import VirtualClock
-from inlink.crawl import checkpointer
+from inlink.crawl import checkpointing
 from inlink.crawl.adopted import adopted_rankings, payload_of, ranking_options
 from inlink.crawl.arguments import checked_states
-from inlink.crawl.checkpointing import save
 from inlink.crawl.journal import Journal
 from inlink.errors import InlinkError, InputError, ParameterError
 from inlink.frontier.adoption import Adoption, adopt
@@ -71,7 +70,7 @@ class Upkeep:
         self._adoption: Adoption | None = None
         self._rank_at_opening = False
         self._index: IndexWriter | None = None
-        self._checkpoints = checkpointer.Checkpointer(self.pages, journal.log)
+        self._checkpoints = checkpointing.Checkpointer(self.pages, journal.log)
         checkpoint = self.pages.checkpoint
         self._spill = Spill(self.pages.folder, None if checkpoint is None else checkpoint.mapped)
         self.inbox_at = 0.0
@@ -134,7 +133,7 @@ class Upkeep:
                 self._index = None
         elif known >= self.pages.table.index_at:
             self._index = self._new_index()
-        if known >= checkpointer.LEAST_PAGES and not self.at_once:
+        if known >= checkpointing.LEAST_PAGES and not self.at_once:
             self._checkpoints.step()
 
     def _ranking_due(self, now: float) -> bool:
@@ -232,7 +231,7 @@ class Upkeep:
         self.reranker.close()
         self._checkpoints.close()
         if self._ranker is not None:
-            self._ranker.reader.close()
+            self._ranker.pages.close()
         if self._journal.gate.broken_off:
             if self._index is not None:
                 self._index.give_up()
@@ -245,7 +244,7 @@ class Upkeep:
             self._index.finish()
             self._index = None
         if written and not self._log.broken and self._checkpoints.is_due():
-            save(self.frontier, self._log)
+            checkpointing.save(self.frontier, self._log)
 
     def abandon(self) -> None:
         """In the child of a fork, close the parent's temporary files and its pipes to other processes."""

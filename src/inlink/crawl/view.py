@@ -20,14 +20,14 @@ import msgspec
 import numpy as np
 
 from inlink.crawl.arguments import MOST_PLACES, MOST_ROWS, argument, check_flags, check_text, position_of
-from inlink.crawl.certifying import CertificateWatch
+from inlink.crawl.certificate import CertificateWatch
 from inlink.crawl.folder import local
 from inlink.crawl.gate import inside
 from inlink.crawl.questions import answers
 from inlink.crawl.questions.about import About, about
 from inlink.crawl.questions.searches import ErrorSurvey, LinkSearch, NearSearch, matched_pages
+from inlink.crawl.questions.source import FolderCrawl, LiveCrawl
 from inlink.crawl.questions.table import QUESTIONS, question
-from inlink.crawl.snapshot import FolderCrawl, ViewedCrawl
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.frontier.explain import Why, explain, host_parts, page_parts
 from inlink.frontier.frontier import Frontier
@@ -76,7 +76,7 @@ class CrawlView:
     ['https://example.org/b']
     """
 
-    def __init__(self, crawl: ViewedCrawl) -> None:
+    def __init__(self, crawl: LiveCrawl | FolderCrawl) -> None:
         self._crawl, self._gate = crawl, crawl.gate
         self._surveys: dict[str, tuple[object, Survey]] = {}
 

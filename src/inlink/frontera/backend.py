@@ -88,6 +88,8 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
 
     Attributes
     ----------
+    crawl : Crawl
+        The crawl, once Frontera has started.
     forgotten : deque of Request
         Requests that the spider no longer has, answered or not. Other code may append to it at any time. The pages of
         unanswered requests are excluded, because a middleware dropped them without a report.
@@ -153,22 +155,22 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
             )
             top = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="inlink-"))
             arguments["folder"] = f"{top}/crawl"
-        self._crawl = self._stack.enter_context(Crawl(**arguments))
+        self.crawl = self._stack.enter_context(Crawl(**arguments))
         if not self._max_wait:
-            self._max_wait = MAX_WAIT if self._crawl.settings.revisit is None else math.inf
-        logger.info(self._crawl.recovered)
+            self._max_wait = MAX_WAIT if self.crawl.settings.revisit is None else math.inf
+        logger.info(self.crawl.recovered)
         if self._unread:
             logger.warning(warning(self._unread))
-        self._session = self._crawl.desk.hello(self._owner).number
+        self._session = self.crawl.desk.hello(self._owner).number
         if seeds:
-            self._crawl.seed(seeds)
+            self.crawl.seed(seeds)
 
     def frontier_stop(self) -> None:
         """Give back the open leases, and close the crawl."""
         with self._stack:
             self._finish()
-            self._crawl.desk.bye(self._session)
-        for reason, count in self._crawl.refused.items():
+            self.crawl.desk.bye(self._session)
+        for reason, count in self.crawl.refused.items():
             logger.info("refused %d: %s", count, reason)
 
     def add_seeds(self, seeds: list[Request]) -> None:
@@ -182,7 +184,7 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
             elif seed.method == b"GET":
                 new.append((seed.url, _score(seed, 1.0)))
         if new:
-            self._crawl.seed(new)
+            self.crawl.seed(new)
 
     def page_crawled(self, response: Any) -> None:
         """Report a page that was fetched or that returned an error status."""
@@ -219,7 +221,7 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
         """Return the next requests. Frontera's overused hosts are ignored: the crawl's own politeness limits hosts."""
         self._finish()
         requests = [self._again.popleft() for _ in range(min(len(self._again), max_n_requests))]
-        found = self._crawl.desk.next(self._session, max_n_requests - len(requests))
+        found = self.crawl.desk.next(self._session, max_n_requests - len(requests))
         for task in found.tasks:
             meta = {b"scrapy_meta": {"depth": task.depth}, LEASE: task.lease}
             self._out[task.lease] = Request(task.given or task.url, meta=meta)
@@ -233,7 +235,7 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
         self._drop()
         if self._again or self._out:
             return False
-        found = self._crawl.desk.next(self._session, 0)
+        found = self.crawl.desk.next(self._session, 0)
         if found.out_elsewhere or found.paused:
             return False
         return found.due_in is None or found.due_in > self._max_wait
@@ -249,7 +251,7 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
         """Answer for a page. Its request is no longer open."""
         del self._out[answer.lease]
         answers: list[Answer] = [answer]
-        return self._crawl.desk.report(self._session, answers)[0]
+        return self.crawl.desk.report(self._session, answers)[0]
 
     def _finish(self) -> None:
         """Answer for the page that was passed to :meth:`page_crawled`, with the links known by now."""

@@ -276,7 +276,7 @@ def explain(
         order = [row[0] for row in frontier.order(FARTHEST_PLACE, now)]
         place = order.index(page) + 1 if page in order else None
     lease = frontier.leases.current(page)
-    due = frontier.plans.get(page, frontier.lost.due(page))
+    due = frontier.plans.get(page, frontier.lost.dates.get(page))
     never = page in frontier.never
     merge, canonical = pages.merge_of(page), pages.canonicals.get(page)
     return Why(

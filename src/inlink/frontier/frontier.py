@@ -7,10 +7,8 @@ same in a folder that another process may be writing, and read it.
 
 import heapq
 import math
-from dataclasses import fields
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
@@ -27,13 +25,14 @@ from inlink.frontier.kernels.queue import keys
 from inlink.frontier.leases import LeaseBook, Out
 from inlink.frontier.lost import LostPages
 from inlink.frontier.policies import Policy, policy_found
-from inlink.frontier.policy import priorities
+from inlink.frontier.policy import checked_priorities
 from inlink.frontier.queue import Queue
 from inlink.frontier.sessions import SpiderSessions
 from inlink.frontier.settings import Settings
 from inlink.frontier.traps import FACTORS, line_codes
 from inlink.store.events import Events
 from inlink.store.format import CRAWLED, LEASED
+from inlink.store.kernels.fold import fold
 from inlink.store.life import WAITING
 from inlink.store.pages import Pages
 from inlink.store.prior import kept_places
@@ -64,12 +63,13 @@ class Frontier:
 
     def __init__(self, pages: Pages, settings: Settings, policy: type[Policy] | Policy | None = None):
         self.pages, self.settings = pages, settings
-        found = policy_found(settings.policy) if policy is None else policy
-        self._values = _values(settings)
+        chosen = policy_found(settings.policy) if policy is None else policy
+        # A policy reads them when it needs them.
+        self._values = dict(vars(settings))
         self.copies = Copies(pages) if settings.sink_duplicates else None
-        self.policy = found(pages, self._values) if isinstance(found, type) else found
+        self.policy = chosen(pages, self._values) if isinstance(chosen, type) else chosen
         # Whether the policy is inlink's. The priorities of a user's own policy are checked.
-        self._is_ours = type(self.policy).__module__.startswith("inlink.")
+        self.is_ours = type(self.policy).__module__.startswith("inlink.")
         self.queue = Queue(
             pages.hosts, settings.politeness, newest=self.policy.newest, sharing=self.policy.sharing
         )
@@ -130,7 +130,7 @@ class Frontier:
     def set_settings(self, settings: Settings, now: float) -> None:
         """Apply new settings. ``politeness.by`` must not change. The caller must plan revisits again."""
         before, self.settings = self.settings, settings
-        self._values.update(_values(settings))
+        self._values.update(vars(settings))
         if settings.politeness != before.politeness:
             self.hosts.set_politeness(settings.politeness, now)
 
@@ -139,7 +139,7 @@ class Frontier:
     def fold(self, place: int, frame: bytes) -> None:
         """Take in an event that was just appended."""
         raw = np.frombuffer(frame, np.uint8)
-        self.pages.columns.fold(raw)
+        fold(self.pages.columns.addresses, raw)
         self.pages.frames.end = place + len(frame)
         self.policy.fold(Events(raw))
         if self.copies is not None and self.copies.take_in(frame):
@@ -157,8 +157,8 @@ class Frontier:
     def _priorities(self, pages: UInt32Array) -> Float32Array:
         """The priorities of pages by the policy, lowered beside near-duplicates."""
         policy = self.policy
-        found = policy.priority(pages) if self._is_ours else priorities(policy, pages)
-        return found if self.copies is None else found * self.copies.factors(pages)
+        priorities = policy.priority(pages) if self.is_ours else checked_priorities(policy, pages)
+        return priorities if self.copies is None else priorities * self.copies.factors(pages)
 
     def prioritise(self, pages: UInt32Array, now: float) -> None:
         """Give the waiting pages among ``pages`` their present priorities."""
@@ -236,10 +236,6 @@ class Frontier:
         self.queue.count_turns(slots)
         for slot in set(slots.tolist()):
             self.queue.settle(slot, now)
-
-    def next_plans(self, count: int) -> list[tuple[float, int]]:
-        """Dates and pages of about ``count`` plans. The plan that is due next is among them."""
-        return [(due, page) for due, page in self.later[:count] if self.plans.get(page) == due]
 
     def wait_again(self, page: int, now: float) -> None:
         """Let a page that counted as taken wait again."""
@@ -326,18 +322,6 @@ class Frontier:
             self._enter(np.array(entering, np.uint32), now)
         return not left
 
-    def _next_plan(self) -> float | None:
-        """Return the Unix time of the next plan, or None. After thousands of changed plans it may be too early."""
-        self._leave_out_changed()
-        return self.later[0][0] if self.later else None
-
-    def _leave_out_changed(self) -> None:
-        """Remove changed plans, at most :data:`_CHANGED`, from the top of the heap."""
-        for _ in range(_CHANGED):
-            if not self.later or self.plans.get(self.later[0][1]) == self.later[0][0]:
-                break
-            heapq.heappop(self.later)
-
     def note_outcome(self, out: Out, outcome: Outcome | None, wait: float | None, now: float) -> bool:
         """Take in the end of a lease and its outcome, if any; return whether the state of its host has changed.
 
@@ -377,13 +361,13 @@ class Frontier:
         if self.lost.is_alone(session):
             return None if self.leases.held(session) else 0.0
         times = [self.queue.due_in(now)]
-        if (due := self._next_plan()) is not None:
-            times.append(max(due - now, 0.0))
+        # After thousands of changed plans, the time may be too early.
+        for _ in range(_CHANGED):
+            if not self.later or self.plans.get(self.later[0][1]) == self.later[0][0]:
+                break
+            heapq.heappop(self.later)
+        if self.later:
+            times.append(max(self.later[0][0] - now, 0.0))
         if self.lost.dates:
             times.append(self.lost.due_in(session, now))
         return min((seconds for seconds in times if seconds is not None), default=None)
-
-
-def _values(settings: Settings) -> dict[str, Any]:
-    """The settings by name, as they are passed to a policy."""
-    return {field.name: getattr(settings, field.name) for field in fields(settings)}

@@ -139,8 +139,7 @@ class CrawlHosts:
 
     def pages_of(self, slot: int) -> UInt32Array:
         """The pages of a slot, uint32[k], increasing."""
-        hosts = self.pages.hosts[: self.pages.num_pages]
-        slots = self.queue.waiting.slot_of[hosts] if self.queue.by_domain else hosts
+        slots = self.queue.slots_of(slice(self.pages.num_pages))
         return np.flatnonzero(slots == slot).astype(np.uint32)
 
     def state(self, slot: int, now: float) -> HostState:

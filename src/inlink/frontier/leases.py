@@ -12,7 +12,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-__all__ = ["Lease", "LeaseBook", "Out"]
+from inlink.store.pages import Pages
+
+__all__ = ["Lease", "LeaseBook", "Out", "lease_of"]
 
 KEPT = 1_000_000
 """Maximum number of lost leases on the book. Beyond it, the oldest are forgotten."""
@@ -53,6 +55,23 @@ class Out(msgspec.Struct):
     session: int = 0
     given: float = 0.0
     current: bool = True
+
+
+def lease_of(pages: Pages, out: Out) -> Lease:
+    """The lease of an entry of the lease book, as it was handed out."""
+    page = out.page
+    visit = pages.visit(page) if pages.answers[page] else None
+    return Lease(
+        pages.table.url(page),
+        out.number,
+        page,
+        out.expires,
+        int(pages.depths[page]),
+        pages.given.get(page),
+        visit.crawls if visit else 0,
+        pages.carried(page) if pages.carriers[page] else None,
+        int(pages.errors[page]),
+    )
 
 
 class LeaseBook:

@@ -12,28 +12,10 @@ time, and the others go on.
 import heapq
 from collections.abc import Callable
 
-import numpy as np
-
 from inlink.frontier.leases import LeaseBook
 from inlink.frontier.queue import Queue
-from inlink.store.format import LOST, RELEASE, LostRecord, ReleasedRecord, dtype_of
-from inlink.store.pages import Pages
 
-__all__ = ["LostPages", "lost_dates"]
-
-
-def lost_dates(pages: Pages) -> dict[int, float]:
-    """The Unix time at which each page whose lease was lost waits again, by the last event about it."""
-    due: dict[int, float] = {}
-    for place in pages.frames_of_kind(LOST, RELEASE):
-        frame = pages.frame(place)
-        if frame.kind == LOST:
-            for lost in np.frombuffer(frame.payload, dtype_of(LostRecord)):
-                due[int(lost["page"])] = float(lost["due"])
-        else:
-            for released in np.frombuffer(frame.payload, dtype_of(ReleasedRecord)):
-                due[int(released["page"])] = frame.time
-    return due
+__all__ = ["LostPages"]
 
 
 class LostPages:
@@ -49,7 +31,7 @@ class LostPages:
 
     def __init__(self, queue: Queue, leases: LeaseBook) -> None:
         self.queue, self.leases = queue, leases
-        # The Unix time at which each page is due.
+        # The Unix time at which each page may be handed out.
         self.dates: dict[int, float] = {}
         # A heap of the pages that are not due yet. It may hold stale entries.
         self._later: list[tuple[float, int]] = []
@@ -67,10 +49,6 @@ class LostPages:
         """Return whether a page waits here."""
         return page in self.dates
 
-    def due(self, page: int) -> float | None:
-        """Unix time at which a page that waits here may be handed out; None if it does not wait here."""
-        return self.dates.get(page)
-
     def wait(self, page: int, due: float) -> None:
         """Let a page wait."""
         self.dates[page] = due
@@ -85,10 +63,6 @@ class LostPages:
             self._give_up(now)
         elif page in self._ready.get(slot, ()):
             self._leave(page, slot)
-
-    def out_alone(self, session: int, page: int) -> None:
-        """Note that a session fetches a page alone."""
-        self.alone[session] = page
 
     def ended(self, session: int, page: int) -> None:
         """Note that a session's lease of a page has ended."""

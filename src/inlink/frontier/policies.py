@@ -25,9 +25,10 @@ from inlink.base.declare import imported, present_name
 from inlink.errors import ParameterError
 from inlink.factors.parts import Part
 from inlink.frontier.kernels.shares import hand_over_cash, scores_given
-from inlink.frontier.policy import MOST_PAGES, Policy, worth, worth_parts
+from inlink.frontier.policy import MOST_PAGES, Policy, worth
 from inlink.frontier.ranked import RANKED, STORED, by_stored_ranking
 from inlink.frontier.settings import OLD_POLICIES
+from inlink.reranking.kernels.push import LEAST_SCORE
 from inlink.store.events import Events
 from inlink.store.pages import Pages
 
@@ -43,7 +44,10 @@ class BestFirst(Policy):
         return worth(self.pages.scores[pages])
 
     def explain(self, page: int) -> list[Part]:
-        return worth_parts(float(self.pages.scores[page]), "best link score")
+        score, least = float(self.pages.scores[page]), Part("least worth", "+", LEAST_SCORE)
+        if score < 0:
+            return [least, Part("1 − best link score, which is below 0", "÷", 1.0 - score)]
+        return [Part("best link score", "+", score), least]
 
     def gives(self, page: int, places: UInt64Array) -> Float32Array | None:
         return scores_given(self.pages.log_at(places), places, np.uint64(page))

@@ -15,7 +15,7 @@ from inlink.store.events import Events
 from inlink.store.pages import Pages
 from inlink.store.prior import HostPlaces
 
-__all__ = ["MOST_PAGES", "Policy", "priorities", "worth", "worth_parts"]
+__all__ = ["MOST_PAGES", "Policy", "checked_priorities", "worth"]
 
 MOST_PAGES = most_pages()
 
@@ -131,17 +131,15 @@ class Policy:
         """Take over the columns of a :meth:`successor` that has the ranking and all later events."""
 
 
-def priorities(policy: Policy, pages: UInt32Array) -> Float32Array:
-    """The priority of each page, float32[n]. Those of a user's own policy are checked.
+def checked_priorities(policy: Policy, pages: UInt32Array) -> Float32Array:
+    """The priority of each page by a user's own policy, float32[n].
 
     Raises
     ------
     inlink.errors.ParameterError
-        If a user's own policy returns anything but a finite number of at least 0 for each page, as float32.
+        If the policy returns anything but a finite number of at least 0 for each page, as float32.
     """
     kind = type(policy)
-    if kind.__module__.startswith("inlink."):
-        return policy.priority(pages)
     priorities: Any = policy.priority(pages)
     # The loops of the queue check no bounds.
     fault = ""
@@ -170,13 +168,3 @@ def worth(scores: Float32Array) -> Float32Array:
     return np.where(scores >= 0, scores + least, least / (np.float32(1) - np.minimum(scores, 0))).astype(
         np.float32
     )
-
-
-def worth_parts(score: float, name: str) -> list[Part]:
-    """The parts that give the worth of a score. ``name`` is the name of the score in them."""
-    if score < 0:
-        return [
-            Part("least worth", "+", LEAST_SCORE),
-            Part(f"1 − {name}, which is below 0", "÷", 1.0 - score),
-        ]
-    return [Part(name, "+", score), Part("least worth", "+", LEAST_SCORE)]

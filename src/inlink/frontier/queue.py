@@ -144,6 +144,11 @@ class Queue:
         host = int(self.waiting.hosts[page])
         return int(self.waiting.slot_of[host]) if self.by_domain else host
 
+    def slots_of(self, pages: AnyArray | slice) -> UInt32Array:
+        """The slots of pages, uint32[k]."""
+        hosts = self.waiting.hosts[pages]
+        return self.waiting.slot_of[hosts] if self.by_domain else hosts
+
     def add_slots(self, count: int) -> None:
         """Make room for slots up to ``count``, and give new ones the defaults."""
         old, polite = self.num_slots, self.politeness
@@ -394,26 +399,26 @@ class Queue:
         # Move the slots that have become due to their heaps.
         self.take(0, now)
         s = self.slots
-        parts = [
+        firsts = heapq.merge(
             self._first_slots(s.ready, int(s.tally[IN_READY]), now, "key"),
             self._first_slots(s.warm, int(s.tally[IN_WARM]), now, "soft_due"),
             self._first_slots(s.later, int(s.tally[IN_LATER]), now, "due"),
-            iter([self._head(slot, now) for slot in busy if self._is_idle_but_filled(slot)]),
-        ]
+            sorted(self._head(slot, now) for slot in busy if self._is_idle_but_filled(slot)),
+        )
+        first = next(firsts, None)
+        # The next heads of slots whose first page is in the order.
         heads: list[_Head] = []
-        source_of: dict[int, Iterator[_Head]] = {}
-        for part in parts:
-            _push_next(heads, source_of, part)
         rest: dict[int, Iterator[int]] = {}
         taken: dict[int, int] = {}
-        found: list[tuple[int, float, float]] = []
-        while heads and len(found) < count:
-            wait, soft, key, age, slot = heapq.heappop(heads)
-            found.append((abs(age), -key, wait))
-            if slot in source_of:
-                _push_next(heads, source_of, source_of.pop(slot))
-                rest[slot] = self._pages_of(slot)
-                next(rest[slot])
+        order: list[tuple[int, float, float]] = []
+        while (first or heads) and len(order) < count:
+            if first and not (heads and heads[0] < first):
+                wait, soft, key, age, slot = first
+                rest[slot] = islice(self._pages_of(slot), 1, None)
+                first = next(firsts, None)
+            else:
+                wait, soft, key, age, slot = heapq.heappop(heads)
+            order.append((abs(age), -key, wait))
             taken[slot] = before = taken.get(slot, 0) + 1
             page = next(rest[slot], None) if before < int(self.rows["budget"][slot]) else None
             if page is not None:
@@ -421,10 +426,10 @@ class Queue:
                 key = float(self._shared(self.key(page) * float(row["factor"]), row, before))
                 if self.limits.diverse == 2:
                     # The turn of the slot is over.
-                    key = -float(s.tally[TURNS]) - len(found)
+                    key = -float(s.tally[TURNS]) - len(order)
                 wait = max(float(row["due"]) - now, 0.0) + before * float(row["delay"])
                 heapq.heappush(heads, (wait, soft, -key, -page if self.limits.newest else page, slot))
-        return found
+        return order
 
     def _shared(self, key: float, row: Any, before: int) -> float:
         """A page's key in the comparison of slots, if ``before`` pages of its slot come before it."""
@@ -479,19 +484,7 @@ class Queue:
 
     def _pages_of(self, slot: int) -> Iterator[int]:
         """The waiting pages of a slot in order."""
-        most, told = 2, 0
-        while told < int(self.rows[slot]["count"]):
-            yield from self.best(slot, most)[told:].tolist()
-            most, told = 8 * most, most
-
-
-def _push_next(
-    heads: list[_Head],
-    source_of: dict[int, Iterator[_Head]],
-    source: Iterator[_Head],
-) -> None:
-    """Push the next head of a source, if there is one, and note its source."""
-    head = next(source, None)
-    if head is not None:
-        source_of[head[-1]] = source
-        heapq.heappush(heads, head)
+        most, done = 2, 0
+        while done < int(self.rows[slot]["count"]):
+            yield from self.best(slot, most)[done:].tolist()
+            most, done = 8 * most, most

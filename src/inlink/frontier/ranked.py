@@ -61,7 +61,12 @@ class PageRank(Policy):
     takes_trust = True
     takes_distrust = True
     takes_prior = True
+    # Whether pages far from the seeds come later.
+    by_depth = False
     columns: tuple[str, ...] | None = ("shares",)
+    expected: Float32Array = np.empty(0, np.float32)
+    # The arrays that a ranking fills.
+    ranked: tuple[str, ...] = ("shares",)
 
     def __init__(self, pages: Pages, settings: dict[str, Any]) -> None:
         super().__init__(pages, settings)
@@ -69,6 +74,8 @@ class PageRank(Policy):
         self.rest = np.float32(1 - self.damping)
         self.cross_only = bool(settings.get("cross_domain_only", False))
         self.shares: Float32Array = reserve(np.float32, MOST_PAGES)
+        if self.takes_expected:
+            self.expected = reserve(np.float32, MOST_PAGES)
         self.scores, self.least, self.trusts = _NO_SCORES, 0.0, False
         self.prior: HostPrior | None = None
         self.host_factors: tuple[HostFactor, ...] = ()
@@ -96,9 +103,9 @@ class PageRank(Policy):
         teleport: Float32Array = self.rest * (worth(scores) if self.least else scores)
         return teleport
 
-    def fold(self, events: Events) -> None:
-        give_shares(
-            events.frames,
+    def _state(self) -> tuple[Any, ...]:
+        """What the kernels read and write, besides events."""
+        return (
             self.pages.hosts,
             self.scores,
             self.shares,
@@ -107,63 +114,61 @@ class PageRank(Policy):
             self.cross_only,
         )
 
+    def fold(self, events: Events) -> None:
+        give_shares(events.frames, *self._state())
+
     def priority(self, pages: UInt32Array) -> Float32Array:
-        priorities = self._sum(pages)
+        ranks = priorities = PageRank.ranks(self, pages)
+        if self.prior is not None:
+            priorities = priorities + self.prior.added(pages, ranks, self.teleport(pages))
+        if self.takes_expected:
+            priorities = priorities + self.expected.take(pages)
         for factor in self.host_factors:
             priorities = priorities * factor.factor(pages)
-        return priorities
-
-    def _sum(self, pages: UInt32Array) -> Float32Array:
-        """What the factors are multiplied with, float32[n]: the rank, and what the prior adds."""
-        ranks = PageRank.ranks(self, pages)
-        return ranks if self.prior is None else ranks + self.prior.added(pages, ranks, self.teleport(pages))
+        return priorities / self._distance(pages) if self.by_depth else priorities
 
     def ranks(self, pages: UInt32Array) -> Float32Array:
         return self.shares.take(pages) + (self.teleport(pages) if len(self.scores) else self.rest)
 
     def explain(self, page: int) -> list[Part]:
-        return [
-            *self._sum_parts(page),
-            *(part for factor in self.host_factors for part in factor.parts(page)),
-        ]
-
-    def _sum_parts(self, page: int) -> list[Part]:
-        """The parts of a page's :meth:`_sum`."""
-        parts, shares, teleport = self._rank_parts(page)
-        if self.prior is not None:
-            parts += self.prior.parts(page, shares + teleport, teleport)
-        return parts
-
-    def _rank_parts(self, page: int) -> tuple[list[Part], float, float]:
-        """The parts of a page's rank, what its links give, and its teleport."""
-        shares = float(self.shares[page])
-        parts = [
-            Part("rank ÷ links, summed over the linkers", "+", shares / self.damping),
-            Part("damping", "×", self.damping),
-        ]
-        teleport = float(np.ravel(self.teleport(np.array([page], np.uint32)))[0])
+        alone = np.array([page], np.uint32)
+        shares, teleport = float(self.shares[page]), float(np.ravel(self.teleport(alone))[0])
         if not len(self.scores):
             name = "1 − damping, from teleport"
         elif not self.trusts:
             name = f"(1 − damping) × worth of the score {self.scores[page]:g}"
-        elif shares == teleport == 0:
-            return [Part(NOT_REACHED, "+", 0.0)], 0.0, 0.0
         else:
             name = "(1 − damping) × weight of trust"
-        return [*parts, Part(name, "+", teleport)], shares, teleport
+        parts = [
+            Part("rank ÷ links, summed over the linkers", "+", shares / self.damping),
+            Part("damping", "×", self.damping),
+            Part(name, "+", teleport),
+        ]
+        if self.trusts and shares == teleport == 0:
+            parts = [Part(NOT_REACHED, "+", 0.0)]
+        if self.prior is not None:
+            parts += self.prior.parts(page, shares + teleport, teleport)
+        if self.takes_expected and self.expected[page] > 0:
+            name = "rank expected of links that are not known yet"
+            parts.append(Part(name, "+", float(self.expected[page])))
+        for factor in self.host_factors:
+            parts += factor.parts(page)
+        if self.by_depth:
+            parts.append(Part("(1 + depth)^⅛", "÷", float(self._distance(alone)[0])))
+        return parts
 
     def gives(self, page: int, places: UInt64Array) -> Float32Array | None:
-        return shares_given(
-            self.pages.log_at(places),
-            places,
-            np.uint64(page),
-            self.pages.hosts,
-            self.scores,
-            self.shares,
-            self.damping,
-            self.least,
-            self.cross_only,
-        )
+        log = self.pages.log_at(places)
+        amounts: Float32Array = shares_given(log, places, np.uint64(page), *self._state())
+        return amounts / self._distance(np.array([page], np.uint32)) if self.by_depth else amounts
+
+    def _distance(self, pages: UInt32Array) -> Float32Array:
+        """(1 + depth)^⅛ of pages, float32[n]."""
+        # Roots, unlike powers, are rounded in the same way on all machines.
+        root: Float32Array = np.float32(1) + self.pages.depths[pages].astype(np.float32)
+        for _ in range(3):
+            root = np.sqrt(root)
+        return root
 
     def adopt(self, ranks: Float32Array, meta: dict[str, Any], since: Events) -> None:
         self._begin(meta)
@@ -177,13 +182,13 @@ class PageRank(Policy):
         if not all(_is_ours(self, name) for name in _FILLING):
             return None
         other = copy(self)
-        other.shares = reserve(np.float32, MOST_PAGES)
+        for name in self.ranked:
+            setattr(other, name, reserve(np.float32, MOST_PAGES))
         other._begin(meta)
         return other
 
     def take_over(self, successor: Self) -> None:
-        self.shares = successor.shares
-        for name in self.numbers:
+        for name in (*self.ranked, *self.numbers):
             setattr(self, name, getattr(successor, name))
 
     def _begin(self, meta: dict[str, Any]) -> None:
@@ -193,6 +198,9 @@ class PageRank(Policy):
         shares = self.shares[block]
         np.subtract(ranks[block], self.teleport(block), out=shares)
         np.maximum(shares, np.float32(0), out=shares)
+
+    def take_expected(self, expected: Float32Array, block: slice) -> None:
+        self.expected[block] = expected[block]
 
 
 class HostDiverse(PageRank):
@@ -209,53 +217,8 @@ class HostDiverse(PageRank):
     name = "host-diverse"
     sharing = "shared"
     takes_expected = True
-    columns = ("shares", "expected")
-
-    def __init__(self, pages: Pages, settings: dict[str, Any]) -> None:
-        super().__init__(pages, settings)
-        self.expected: Float32Array = reserve(np.float32, MOST_PAGES)
-
-    def successor(self, meta: dict[str, Any]) -> Self | None:
-        other = super().successor(meta)
-        if other is not None:
-            other.expected = reserve(np.float32, MOST_PAGES)
-        return other
-
-    def take_over(self, successor: Self) -> None:
-        super().take_over(successor)
-        self.expected = successor.expected
-
-    def take_expected(self, expected: Float32Array, block: slice) -> None:
-        self.expected[block] = expected[block]
-
-    def _sum(self, pages: UInt32Array) -> Float32Array:
-        total: Float32Array = super()._sum(pages) + self.expected.take(pages)
-        return total
-
-    def _sum_parts(self, page: int) -> list[Part]:
-        parts, expected = super()._sum_parts(page), float(self.expected[page])
-        if expected > 0:
-            parts.append(Part("rank expected of links that are not known yet", "+", expected))
-        return parts
-
-    def priority(self, pages: UInt32Array) -> Float32Array:
-        return super().priority(pages) / self._distance(pages)
-
-    def explain(self, page: int) -> list[Part]:
-        distance = float(self._distance(np.array([page], np.uint32))[0])
-        return [*super().explain(page), Part("(1 + depth)^⅛", "÷", distance)]
-
-    def gives(self, page: int, places: UInt64Array) -> Float32Array | None:
-        amounts = super().gives(page, places)
-        return None if amounts is None else amounts / self._distance(np.array([page], np.uint32))
-
-    def _distance(self, pages: UInt32Array) -> Float32Array:
-        """(1 + depth)^⅛ of pages, float32[n]."""
-        # Roots, unlike powers, are rounded in the same way on all machines.
-        root: Float32Array = np.float32(1) + self.pages.depths[pages].astype(np.float32)
-        for _ in range(3):
-            root = np.sqrt(root)
-        return root
+    by_depth = True
+    columns = ranked = ("shares", "expected")
 
 
 class Hits(PageRank):
@@ -279,9 +242,8 @@ class Hits(PageRank):
         self.factor = 0.0
         self.ranked_up_to = 0
 
-    def fold(self, events: Events) -> None:
-        give_hub_weight(
-            events.frames,
+    def _state(self) -> tuple[Any, ...]:
+        return (
             self.pages.hosts,
             self.pages.scores,
             self.shares,
@@ -289,6 +251,9 @@ class Hits(PageRank):
             self.by_score,
             self.cross_only,
         )
+
+    def fold(self, events: Events) -> None:
+        give_hub_weight(events.frames, *self._state())
 
     def priority(self, pages: UInt32Array) -> Float32Array:
         authority: Float32Array = np.maximum(self.shares[pages], np.float32(0))
@@ -305,18 +270,9 @@ class Hits(PageRank):
         return [Part(name, "+", max(float(self.shares[page]), 0.0))]
 
     def gives(self, page: int, places: UInt64Array) -> Float32Array | None:
-        return hub_weights_given(
-            self.pages.log_at(places),
-            places,
-            np.uint64(page),
-            self.pages.hosts,
-            self.pages.scores,
-            self.shares,
-            self.factor,
-            self.by_score,
-            self.cross_only,
-            np.uint64(self.ranked_up_to),
-        )
+        state = (*self._state(), np.uint64(self.ranked_up_to))
+        amounts: Float32Array = hub_weights_given(self.pages.log_at(places), places, np.uint64(page), *state)
+        return amounts
 
     def _begin(self, meta: dict[str, Any]) -> None:
         self.factor = 1 / float(meta["lambda"]) if meta.get("lambda", 0) > 0 else 0.0

@@ -2,35 +2,43 @@
 
 import numpy as np
 
-from inlink.base.arrays import Int64Array, UInt32Array, UInt64Array
+from inlink.base.arrays import Int64Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.threads import Threads
 from inlink.frontier.adoption import adopt
-from inlink.frontier.dates import due_dates, last_answers, reloaded
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.leases import Out
-from inlink.frontier.lost import lost_dates
 from inlink.frontier.saved import restore_policy, restore_queue, restore_traps
 from inlink.frontier.traps import line_codes
 from inlink.store.checkpoint import Checkpoint
 from inlink.store.format import (
     CRAWLED,
     DISCOVERED,
+    DUE,
+    HEAD,
     HEAD_SIZE,
     HINT,
     HOST,
     LEASE,
     LEASED,
+    LOST,
     PAUSE,
+    RELEASE,
+    RELOAD,
     RESUME,
     SETTINGS,
+    DateRecord,
     FailedRecord,
     Head,
     LeaseRecord,
+    LostRecord,
+    ReleasedRecord,
+    dtype_of,
     size_of,
     struct_of,
 )
 from inlink.store.frames import fields_at
 from inlink.store.life import WAITING
+from inlink.store.pages import Pages
 
 __all__ = ["restore", "restore_columns", "restore_dates"]
 
@@ -39,6 +47,8 @@ _AT_A_TIME = 1 << 14
 
 _RECENT = 600.0
 """Leases of this many seconds are read in any case, because a longer delay may be set after the opening."""
+
+_DATED = np.dtype([("head", HEAD), ("record", dtype_of(DateRecord))])
 
 _COOLED = 40.0
 """After this many windows, a crawl adds e⁻⁴⁰ to the temperature of a host, which float32 cannot show."""
@@ -94,12 +104,12 @@ def restore_dates(frontier: Frontier, now: float) -> None:
         if pages.states[page] != CRAWLED or page in frontier.queue or page in frontier.lost:
             continue
         # It holds until the next answer.
-        if last_answers(pages, np.array([page], np.uint32))[0] <= place:
+        if _last_answers(pages, np.array([page], np.uint32))[0] <= place:
             frontier.wait_again(page, now)
-    for page, since in reloaded(pages):
+    for page, since in _reloaded(pages).items():
         if page not in frontier.lost:
             frontier.plan(page, since)
-    for page, due in due_dates(pages):
+    for page, due in _due_dates(pages):
         # A date that has passed has no further effect on a page that waits.
         waits = page in frontier.queue or page in frontier.lost
         if due > now or not waits:
@@ -137,7 +147,7 @@ def _restore_leases(frontier: Frontier) -> list[tuple[int, int]]:
             queue.rows[slot]["flying"] += 1
             found.append((page, slot))
             if pages.losses[page]:
-                frontier.lost.out_alone(session, page)
+                frontier.lost.alone[session] = page
         else:
             book.late(number)
     return found
@@ -145,15 +155,14 @@ def _restore_leases(frontier: Frontier) -> list[tuple[int, int]]:
 
 def _count_taken(frontier: Frontier, leased: list[tuple[int, int]]) -> None:
     """Subtract answered and leased pages from the budgets of their hosts."""
-    pages, queue = frontier.pages, frontier.queue
+    pages = frontier.pages
     answered = pages.answered[1 : pages.tally.rows + 1]
     # Answered pages that wait again do not count as taken, except those that wait for a retry.
     retried = (pages.errors[answered] > 0) & (pages.losses[answered] == 0)
     answered = answered[(pages.states[answered] != DISCOVERED) | retried]
-    hosts = pages.hosts[answered]
-    slots = queue.waiting.slot_of[hosts] if queue.by_domain else hosts
     again = [slot for page, slot in leased if not pages.answers[page]]
-    frontier.hosts.spend(np.concatenate([slots, np.array(again, np.uint32)]).astype(np.int64))
+    slots = np.concatenate([frontier.queue.slots_of(answered), np.array(again, np.uint32)])
+    frontier.hosts.spend(slots.astype(np.int64))
 
 
 def _restore_turns(frontier: Frontier) -> None:
@@ -165,14 +174,12 @@ def _restore_turns(frontier: Frontier) -> None:
 
 def _leased_slots(frontier: Frontier, places: UInt64Array) -> tuple[UInt32Array, Int64Array]:
     """Return the slot of each lease of some events, uint32[k], and the number of leases of each event."""
-    pages, queue = frontier.pages, frontier.queue
-    log = pages.log_at(places)
+    log = frontier.pages.log_at(places)
     listed = fields_at(log, places, Head, "listed").astype(np.int64)
     ends = np.cumsum(listed)
     within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - listed, listed)
     at = np.repeat(places.astype(np.int64) + (HEAD_SIZE + size_of(LeaseRecord)), listed) + 4 * within
-    hosts = pages.hosts[log[at[:, None] + np.arange(4)].view(np.uint32)[:, 0]]
-    return queue.waiting.slot_of[hosts] if queue.by_domain else hosts, listed
+    return frontier.queue.slots_of(log[at[:, None] + np.arange(4)].view(np.uint32)[:, 0]), listed
 
 
 def _restore_fetches(frontier: Frontier, now: float) -> None:
@@ -194,8 +201,7 @@ def _restore_fetches(frontier: Frontier, now: float) -> None:
     about = np.zeros(count, np.uint64)
     changed = max(pages.frames_of_kind(SETTINGS), default=0)
     events = np.array(pages.frames_of_kind(HOST, begin=changed), np.uint64)
-    hosts = pages.hosts[fields_at(pages.log_at(events), events, Head, "page")]
-    about[queue.waiting.slot_of[hosts] if queue.by_domain else hosts] = events
+    about[queue.slots_of(fields_at(pages.log_at(events), events, Head, "page"))] = events
     last, fetched, heats = np.zeros(count), np.zeros(count), np.zeros(count)
     for some in np.array_split(places, len(places) // _AT_A_TIME + 1):
         slots, listed = _leased_slots(frontier, some)
@@ -214,9 +220,7 @@ def _restore_fetches(frontier: Frontier, now: float) -> None:
 def _restore_retries(frontier: Frontier) -> None:
     """Let the pages whose last fetch failed wait for their retries."""
     pages = frontier.pages
-    failed = np.flatnonzero(pages.errors[: pages.num_pages])
-    states = pages.states[failed]
-    for page in failed[np.isin(states, WAITING)].tolist():
+    for page in _waiting(pages, pages.errors):
         row = int(pages.failures[pages.answers[page]])
         if row:
             (due,) = struct_of(FailedRecord).unpack_from(pages.frame(row - 1).payload)
@@ -225,15 +229,87 @@ def _restore_retries(frontier: Frontier) -> None:
 
 def _restore_lost(frontier: Frontier, now: float) -> None:
     """Let the pages whose leases were lost wait outside the queue."""
-    pages = frontier.pages
-    again = np.flatnonzero(pages.losses[: pages.num_pages])
-    states = pages.states[again]
-    waiting = set(again[np.isin(states, WAITING)].tolist())
-    if not waiting:
-        return
-    for page in waiting:
+    lost = _waiting(frontier.pages, frontier.pages.losses)
+    due = _lost_dates(frontier.pages) if lost else {}
+    for page in lost:
         frontier.queue.remove(page, now)
         frontier.forget_plan(page)
-    due = lost_dates(pages)
-    for page in waiting:
         frontier.lost.wait(page, due[page])
+
+
+def _waiting(pages: Pages, counts: UInt8Array) -> list[int]:
+    """The pages that were not given up and whose count is not 0."""
+    numbers = np.flatnonzero(counts[: pages.num_pages])
+    waiting: list[int] = numbers[np.isin(pages.states[numbers], WAITING)].tolist()
+    return waiting
+
+
+def _lost_dates(pages: Pages) -> dict[int, float]:
+    """The Unix time at which each page whose lease was lost waits again, by the last event about it."""
+    due: dict[int, float] = {}
+    for place in pages.frames_of_kind(LOST, RELEASE):
+        frame = pages.frame(place)
+        if frame.kind == LOST:
+            for lost in np.frombuffer(frame.payload, dtype_of(LostRecord)):
+                due[int(lost["page"])] = float(lost["due"])
+        else:
+            for released in np.frombuffer(frame.payload, dtype_of(ReleasedRecord)):
+                due[int(released["page"])] = frame.time
+    return due
+
+
+def _due_dates(pages: Pages) -> list[tuple[int, float]]:
+    """Pages whose due date was set from outside and still holds, and the dates; infinity is never.
+
+    A date holds until the next answer for the page. A reload or a hint ends it too.
+    """
+    places = np.array(pages.frames_of_kind(DUE), np.int64)
+    if not len(places):
+        return []
+    frames = pages.log_at(places)[places[:, None] + np.arange(_DATED.itemsize)].view(_DATED)[:, 0]
+    numbers = frames["head"]["page"]
+    # The last date of each page.
+    _, last = np.unique(numbers[::-1], return_index=True)
+    last = len(numbers) - 1 - last
+    numbers, places, dates = numbers[last], places[last], frames["record"]["date"][last]
+    states = pages.states[numbers]
+    holds = (places >= _last_answers(pages, numbers)) & np.isin(states, WAITING)
+    overruled = _overruled(pages, int(places.min()))
+    return [
+        (page, date)
+        for page, date, place in zip(
+            numbers[holds].tolist(), dates[holds].tolist(), places[holds].tolist(), strict=True
+        )
+        if place > overruled.get(page, -1)
+    ]
+
+
+def _reloaded(pages: Pages) -> dict[int, float]:
+    """Crawled pages that were reloaded after their last answer, and the Unix time of the last reload."""
+    due: dict[int, float] = {}
+    for place in pages.frames_of_kind(RELOAD):
+        frame = pages.frame(place)
+        listed = np.frombuffer(frame.payload, np.uint32)
+        crawled = listed[pages.states[listed] == CRAWLED]
+        waits = crawled[_last_answers(pages, crawled) <= place]
+        due |= dict.fromkeys(waits.tolist(), frame.time)
+    return due
+
+
+def _last_answers(pages: Pages, some: UInt32Array) -> Int64Array:
+    """The places of the last answers for pages, plus 1; 0 for a page without an answer: int64[k]."""
+    rows = pages.answers[some]
+    places: Int64Array = np.maximum(pages.visits[rows], pages.failures[rows]).astype(np.int64) * (rows > 0)
+    return places
+
+
+def _overruled(pages: Pages, begin: int) -> dict[int, int]:
+    """Pages with a reload or a hint from byte ``begin`` of the log on, and the place of the last of these events."""
+    last: dict[int, int] = {}
+    for place in pages.frames_of_kind(RELOAD, HINT, begin=begin):
+        frame = pages.frame(place)
+        if frame.kind == HINT:
+            last[frame.page] = place
+        else:
+            last |= dict.fromkeys(np.frombuffer(frame.payload, np.uint32).tolist(), place)
+    return last

@@ -17,7 +17,6 @@ import numpy as np
 from inlink.base.arrays import Float32Array, UInt32Array, distinct
 from inlink.base.folder import Folder, Header
 from inlink.errors import FolderError
-from inlink.frontier.policy import priorities
 from inlink.frontier.queue import Queue
 from inlink.store.checkpoint import Checkpoint, StatePart
 from inlink.store.format import DISCOVERED
@@ -69,9 +68,7 @@ def small_parts(frontier: "Frontier") -> dict[str, Any]:
 
 def _is_kept(frontier: "Frontier") -> bool:
     # Factors of near-duplicates are renewed now and then, so no keys of them are kept.
-    if frontier.copies is not None:
-        return False
-    return type(frontier.policy).__module__.startswith("inlink.") and frontier.policy.columns is not None
+    return frontier.copies is None and frontier.is_ours and frontier.policy.columns is not None
 
 
 def _circumstances(frontier: "Frontier", ranking: Header | None) -> dict[str, Any]:
@@ -178,7 +175,7 @@ def restore_queue(frontier: "Frontier", checkpoint: Checkpoint | None, now: floa
     wait = later[waits]
     queue.place(
         wait,
-        priorities(frontier.policy, wait),
+        frontier.policy.priority(wait),
         frontier.traps,
         pages.states,
         pages.errors,

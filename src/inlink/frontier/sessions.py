@@ -26,6 +26,7 @@ from inlink.store.format import (
     size_of,
     struct_of,
 )
+from inlink.store.frames import fields_at
 from inlink.store.pages import Pages
 
 __all__ = ["MOST_SESSIONS", "SessionLimitError", "SpiderSession", "SpiderSessions"]
@@ -142,53 +143,47 @@ class SpiderSessions:
         record = struct_of(SessionRecord)
         for place in pages.frames_of_kind(SESSION):
             payload = pages.frame(place).payload
-            told = SessionRecord._make(record.unpack_from(payload))
-            self.next_number = max(self.next_number, told.session + 1)
-            if told.ended:
-                self.remove(told.session)
+            number, silent_after, ended = record.unpack_from(payload)
+            self.next_number = max(self.next_number, number + 1)
+            if ended:
+                self.remove(number)
             else:
                 owner = payload[record.size :].decode("utf-8", "replace")
-                self.add(SpiderSession(told.session, owner, told.silent_after, now, begun=place, since=place))
+                self.add(SpiderSession(number, owner, silent_after, now, begun=place, since=place))
         if self._by_number:
             begin = min(session.begun for session in self)
-            self._restore_requests(pages, begin)
-            self._restore_reports(pages, begin)
+            leased, leasing = _places(pages, LEASE, LeaseRecord, begin)
+            reported, reporting = _places(pages, REPORTED, ReportedRecord, begin)
+            for session in self:
+                for place in reversed(leased[leasing == session.number].tolist()):
+                    session.asked, numbers = _request(pages, place)
+                    if session.asked:
+                        session.given = list(numbers)
+                        break
+                for place in reported[reporting == session.number][-1:].tolist():
+                    payload = pages.frame(place).payload
+                    (_, session.reported), session.since = (
+                        struct_of(ReportedRecord).unpack_from(payload),
+                        place,
+                    )
+                    outcomes = np.frombuffer(payload, dtype_of(OutcomeRecord), offset=size_of(ReportedRecord))
+                    session.outcomes = [(int(row["lease"]), bool(row["counted"])) for row in outcomes]
 
     def leases_of(self, session: SpiderSession, pages: Pages) -> set[int]:
         """The numbers of all leases that a session ever got."""
-        places = np.array(pages.frames_of_kind(LEASE, begin=session.begun), np.uint64)
-        leased = _records(pages, places, LeaseRecord)
-        found: set[int] = set()
-        for row in np.flatnonzero(leased["session"] == session.number).tolist():
-            first = int(leased[row]["first_lease"])
-            found.update(range(first, first + pages.frame(int(places[row])).listed))
-        return found
-
-    def _restore_requests(self, pages: Pages, begin: int) -> None:
-        places = np.array(pages.frames_of_kind(LEASE, begin=begin), np.uint64)
-        leased = _records(pages, places, LeaseRecord)
-        for session in self:
-            rows = np.flatnonzero((leased["session"] == session.number) & (leased["request"] > 0))
-            if len(rows):
-                last = leased[rows[-1]]
-                session.asked, first = int(last["request"]), int(last["first_lease"])
-                session.given = list(range(first, first + pages.frame(int(places[rows[-1]])).listed))
-
-    def _restore_reports(self, pages: Pages, begin: int) -> None:
-        places = np.array(pages.frames_of_kind(REPORTED, begin=begin), np.uint64)
-        reported = _records(pages, places, ReportedRecord)
-        for session in self:
-            rows = np.flatnonzero(reported["session"] == session.number)
-            if len(rows):
-                place = int(places[rows[-1]])
-                payload = pages.frame(place).payload
-                session.reported, session.since = int(reported[rows[-1]]["request"]), place
-                outcomes = np.frombuffer(payload, dtype_of(OutcomeRecord), offset=size_of(ReportedRecord))
-                session.outcomes = [(int(row["lease"]), bool(row["counted"])) for row in outcomes]
+        places, sessions = _places(pages, LEASE, LeaseRecord, session.begun)
+        places = places[sessions == session.number]
+        return {number for place in places.tolist() for number in _request(pages, place)[1]}
 
 
-def _records(pages: Pages, places: UInt64Array, record: Any) -> AnyArray:
-    """The beginnings of the payloads of frames, as records. ``places``, uint64[n], are the places of the frames."""
-    begins = places.astype(np.int64) + HEAD_SIZE
-    raw = pages.log_at(places)[begins[:, None] + np.arange(size_of(record))]
-    return np.ascontiguousarray(raw).view(dtype_of(record)).reshape(-1)
+def _places(pages: Pages, kind: int, record: Any, begin: int) -> tuple[UInt64Array, AnyArray]:
+    """The places of the frames of a kind from byte ``begin`` of the log on, and the session of each."""
+    places = np.array(pages.frames_of_kind(kind, begin=begin), np.uint64)
+    return places, fields_at(pages.log_at(places), places + np.uint64(HEAD_SIZE), record, "session")
+
+
+def _request(pages: Pages, place: int) -> tuple[int, range]:
+    """The id of the request that a lease event answered, 0 if there was none, and the numbers of its leases."""
+    frame = pages.frame(place)
+    leased = LeaseRecord._make(struct_of(LeaseRecord).unpack_from(frame.payload))
+    return leased.request, range(leased.first_lease, leased.first_lease + frame.listed)

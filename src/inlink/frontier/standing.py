@@ -1,12 +1,12 @@
 """The progress of a crawl: counts, its fullest hosts, and the harvest."""
 
-import time
+from collections.abc import Iterator
 
 import msgspec
 import numpy as np
 
 from inlink.frontier.frontier import Frontier
-from inlink.frontier.survey import Survey
+from inlink.frontier.survey import Survey, go_on
 from inlink.protocol import HostStanding, Standing
 from inlink.store.format import STATES
 from inlink.store.pages import Pages
@@ -110,8 +110,10 @@ class Progress:
         """The hosts of the planned pages that are due next, at most ``count``, the earliest first."""
         frontier = self._frontier
         dates: dict[int, list[float]] = {}
-        for due, page in frontier.next_plans(_NEXT):
-            dates.setdefault(frontier.queue.slot(page), []).append(due)
+        for due, page in frontier.later[:_NEXT]:
+            # The other entries were planned again.
+            if frontier.plans.get(page) == due:
+                dates.setdefault(frontier.queue.slot(page), []).append(due)
         order = sorted(dates, key=lambda slot: (min(dates[slot]), slot))[:count]
         return [
             HostStanding(state.name, len(dates[slot]), state.taken, max(min(dates[slot]) - now, 0.0))
@@ -147,37 +149,33 @@ class _Curve:
     def __init__(self, frontier: Frontier) -> None:
         self._frontier = frontier
         self.points: list[tuple[int, float, float]] = []
-        self._position = self._rows = self._fetched = self._expected = 0
-        self._sums = np.zeros((3, POINTS))
+        self._steps: Iterator[None] | None = None
 
     def proceed(self, seconds: float) -> bool:
         """Go on for some CPU time; return whether ``points`` is complete."""
-        pages, policy = self._frontier.pages, self._frontier.policy
-        if self._position == 0:
-            self._rows, self._expected = pages.tally.rows, max(pages.num_crawled, 1)
-            self._fetched = 0
-            self._sums = np.zeros((3, POINTS))
-        stop = time.thread_time() + seconds
-        while self._position < self._rows:
-            first, end = self._position, min(self._position + _ROWS, self._rows)
-            crawled = np.flatnonzero(pages.visits[first + 1 : end + 1]) + first + 1
-            order = np.arange(self._fetched, self._fetched + len(crawled))
-            bins = np.minimum(order * POINTS // self._expected, POINTS - 1)
-            self._sums[0] += np.bincount(bins, minlength=POINTS)
-            self._sums[1] += np.bincount(bins, policy.ranks(pages.answered[crawled]), POINTS)
-            self._sums[2] += np.bincount(bins, policy.ranks(order.astype(np.uint32)), POINTS)
-            self._position, self._fetched = end, self._fetched + len(crawled)
-            if time.thread_time() > stop:
-                break
-        if self._position < self._rows:
+        if self._steps is None:
+            self._steps = self._pass()
+        if not go_on(self._steps, seconds):
             return False
-        sums = self._sums.cumsum(axis=1)
-        kept = np.flatnonzero(self._sums[0])
-        self.points = [
-            (int(fetched), float(share), float(other)) for fetched, share, other in sums[:, kept].T.tolist()
-        ]
-        self._position = 0
+        self._steps = None
         return True
+
+    def _pass(self) -> Iterator[None]:
+        pages, policy = self._frontier.pages, self._frontier.policy
+        rows, expected, fetched = pages.tally.rows, max(pages.num_crawled, 1), 0
+        sums = np.zeros((3, POINTS))
+        for first in range(0, rows, _ROWS):
+            if first:
+                yield
+            crawled = np.flatnonzero(pages.visits[first + 1 : min(first + _ROWS, rows) + 1]) + first + 1
+            order = np.arange(fetched, fetched + len(crawled))
+            bins = np.minimum(order * POINTS // expected, POINTS - 1)
+            sums[0] += np.bincount(bins, minlength=POINTS)
+            sums[1] += np.bincount(bins, policy.ranks(pages.answered[crawled]), POINTS)
+            sums[2] += np.bincount(bins, policy.ranks(order.astype(np.uint32)), POINTS)
+            fetched += len(crawled)
+        kept = sums.cumsum(axis=1)[:, np.flatnonzero(sums[0])]
+        self.points = [(int(count), share, other) for count, share, other in kept.T.tolist()]
 
 
 def fullest(frontier: Frontier, count: int) -> list[int]:

@@ -6,16 +6,17 @@ each call makes a complete pass.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 import numpy as np
 
 from inlink.base.arrays import AnyArray
 from inlink.store.blocks import num_links
+from inlink.store.frames import changes_in
 from inlink.store.pages import Pages
 
-__all__ = ["BEST", "LinkCount", "Survey", "Surveyed"]
+__all__ = ["BEST", "LinkCount", "Survey", "Surveyed", "go_on"]
 
 BEST = 1000
 """Number of best pages that a survey keeps."""
@@ -27,13 +28,18 @@ _FEW_BYTES = 1 << 12
 Values = Callable[[int, int], AnyArray]
 
 
+def go_on(steps: Iterator[None], seconds: float) -> bool:
+    """Take steps until ``seconds`` of CPU time have passed, at least one; return whether there are no more."""
+    stop = time.thread_time() + seconds
+    return not any(time.thread_time() > stop for _ in steps)
+
+
 class Surveyed(msgspec.Struct, frozen=True):
-    """The result of a pass: pages, sum of all values, sum of the crawled pages' values, the best pages with values."""
+    """The result of a pass: number of pages, sum of all values, sum of the values of crawled pages."""
 
     pages: int
     total: float
     crawled: float
-    best: list[tuple[int, float]]
 
 
 class Survey:
@@ -62,14 +68,10 @@ class Survey:
     ) -> None:
         self._pages, self._values, self._count, self._version = pages, values, count, version
         self.result: Surveyed | None = None
+        self.position = 0
         self._made_for: object = None
-        self._begin()
-
-    def _begin(self) -> None:
-        self.position, self._end, self._begun_for = 0, self._count(), self._version()
-        self._total = self._crawled = 0.0
-        self._best_values = np.empty(0)
-        self._best_pages = np.empty(0, np.int64)
+        self._steps: Iterator[None] | None = None
+        self._best: tuple[AnyArray, AnyArray] = np.empty(0, np.int64), np.empty(0)
 
     def proceed(self, seconds: float) -> bool:
         """Go on with the present pass, or begin a new pass if ``version`` changed since the last pass.
@@ -84,45 +86,43 @@ class Survey:
         bool
             True if ``result`` is up to date, or if a pass ended in this call.
         """
-        if self.position == 0:
+        if self._steps is None:
             if self.result is not None and self._made_for == self._version():
                 return True
-            self._begin()
-        stop = time.thread_time() + seconds
-        while self.position < self._end:
-            self._take(self.position, min(self.position + _BLOCK, self._end))
-            if time.thread_time() > stop:
-                break
-        if self.position < self._end:
+            self._steps = self._pass()
+        if not go_on(self._steps, seconds):
             return False
-        self.result = Surveyed(self._end, self._total, self._crawled, self._sorted())
-        self._made_for, self.position = self._begun_for, 0
+        self._steps = None
         return True
 
     def best_so_far(self) -> list[tuple[int, float]]:
         """The best pages of the present pass so far, or those of the last pass if no pass is under way."""
-        if self.position == 0 and self.result is not None:
-            return self.result.best
-        return self._sorted()
+        pages, values = self._best
+        return list(zip(pages.tolist(), values.tolist(), strict=True))
 
-    def _take(self, first: int, end: int) -> None:
-        values = self._values(first, end)
-        self._total += float(values.sum(dtype=np.float64))
-        # Pages without an answer have row 0, which has no visit. Merged pages have visits too.
-        crawled = self._pages.visits[self._pages.answers[first:end]] > 0
-        self._crawled += float(values[crawled].sum(dtype=np.float64))
-        least = self._best_values.min() if len(self._best_values) == BEST else -np.inf
-        better = np.flatnonzero(values > least)
-        if len(better) > BEST:
-            better = better[np.argpartition(values[better], len(better) - BEST)[len(better) - BEST :]]
-        pages = np.concatenate([self._best_pages, better + first])
-        values = np.concatenate([self._best_values, values[better].astype(np.float64)])
-        best = np.lexsort((pages, -values))[:BEST]
-        self._best_pages, self._best_values = pages[best], values[best]
-        self.position = end
-
-    def _sorted(self) -> list[tuple[int, float]]:
-        return list(zip(self._best_pages.tolist(), self._best_values.tolist(), strict=True))
+    def _pass(self) -> Iterator[None]:
+        end, made_for = self._count(), self._version()
+        total = crawled = 0.0
+        self.position, self._best = 0, (np.empty(0, np.int64), np.empty(0))
+        while True:
+            first, self.position = self.position, min(self.position + _BLOCK, end)
+            values, (pages, best) = self._values(first, self.position), self._best
+            total += float(values.sum(dtype=np.float64))
+            # Pages without an answer have row 0, which has no visit. Merged pages have visits too.
+            seen = self._pages.visits[self._pages.answers[first : self.position]] > 0
+            crawled += float(values[seen].sum(dtype=np.float64))
+            better = np.flatnonzero(values > (best.min() if len(best) == BEST else -np.inf))
+            if len(better) > BEST:
+                better = better[np.argpartition(values[better], len(better) - BEST)[len(better) - BEST :]]
+            pages = np.concatenate([pages, better + first])
+            best = np.concatenate([best, values[better].astype(np.float64)])
+            order = np.lexsort((pages, -best))[:BEST]
+            self._best = pages[order], best[order]
+            if self.position >= end:
+                break
+            yield
+        self.result = Surveyed(end, total, crawled)
+        self._made_for, self.position = made_for, 0
 
 
 class LinkCount:
@@ -135,7 +135,7 @@ class LinkCount:
 
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
-        self._row, self._sum = 1, 0
+        self._steps: Iterator[None] | None = None
         self._count: int | None = None
         self._counted_to = -1
         kept = pages.checkpoint
@@ -144,24 +144,28 @@ class LinkCount:
 
     def proceed(self, seconds: float) -> int | None:
         """Go on counting for some CPU time; return the count of the last complete pass, None before its end."""
-        pages = self._pages
-        if self._row == 1 and self._counts_all():
-            return self._count
-        stop, end = time.thread_time() + seconds, pages.tally.rows + 1
-        while self._row < end:
-            last = min(self._row + _ROWS, end)
-            self._sum += num_links(pages, self._row, last)
-            self._row = last
-            if time.thread_time() > stop:
-                break
-        if self._row >= end:
-            self._count, self._counted_to = self._sum, pages.events_end
-            self._row, self._sum = 1, 0
+        if self._steps is None and not self._counts_all():
+            self._steps = self._pass()
+        if self._steps is not None and go_on(self._steps, seconds):
+            self._steps = None
         return self._count
+
+    def _pass(self) -> Iterator[None]:
+        pages, count = self._pages, 0
+        first = 1
+        # Rows that are added meanwhile count too.
+        while (last := min(first + _ROWS, pages.tally.rows + 1)) > first:
+            if first > 1:
+                yield
+            count += num_links(pages, first, last)
+            first = last
+        self._count, self._counted_to = count, pages.events_end
 
     def _counts_all(self) -> bool:
         """Return whether the last count still holds: no event came later, except for marks of syncs."""
         begin, end = self._counted_to, self._pages.events_end
-        if 0 <= begin < end <= begin + _FEW_BYTES and not self._pages.changes_between(begin, end):
+        if 0 <= begin < end <= begin + _FEW_BYTES and not changes_in(
+            self._pages.log_between(begin, end)[begin:end]
+        ):
             self._counted_to = end
         return self._counted_to == end

@@ -16,7 +16,6 @@ URLs get the same penalties in a replay.
 The penalty is a pure function of the URL's bytes, and its code is a single byte a page.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -26,7 +25,7 @@ from inlink.base.arrays import Float32Array, UInt8Array, UInt64Array
 from inlink.frontier.kernels import traps as kernels
 from inlink.urls.canonical import SESSION_PARAMETERS
 
-__all__ = ["FACTORS", "RULES", "TrapRule", "codes", "explain", "line_codes", "penalties", "penalty"]
+__all__ = ["FACTORS", "RULES", "TrapRule", "explain", "line_codes"]
 
 FACTORS: Float32Array = (0.8 ** np.arange(32)).astype(np.float32)
 """float32[32]: the factor of each code; 1 for code 0, 0.00099 for code 31."""
@@ -118,54 +117,27 @@ def _table() -> UInt64Array:
     return np.array([(rule.free, rule.step, rule.points, rule.most) for rule in RULES], np.uint64)
 
 
-def codes(text: UInt8Array, offsets: UInt64Array, year: int) -> UInt8Array:
-    """The penalty codes of URLs in one text.
+def line_codes(text: UInt8Array, year: int, out: UInt8Array) -> None:
+    r"""Write the penalty codes of URLs. Priorities are multiplied by ``FACTORS[out]``.
 
     Parameters
     ----------
     text : uint8[bytes]
-        Canonical URLs, one after the other.
-    offsets : uint64[n + 1]
-        The place where each URL begins, and the place where the last URL ends.
+        Canonical URLs, one a line, each with a newline.
     year : int
         The present year.
-
-    Returns
-    -------
-    uint8[n]
-        From 0 (no penalty) to 31. Priorities are multiplied by ``FACTORS[codes]``.
-    """
-    return kernels.codes(text, offsets, year, _names(), _table())
-
-
-def line_codes(text: UInt8Array, year: int, out: UInt8Array) -> None:
-    """Write the :func:`codes` of ``len(out)`` URLs to ``out``. ``text`` has one URL a line, each with a newline."""
-    kernels.line_codes(text, out, year, _names(), _table())
-
-
-def penalties(urls: Sequence[str], year: int) -> UInt8Array:
-    """The penalty codes of n canonical URLs, uint8[n]: see :func:`codes`.
+    out : uint8[n]
+        Gets the code of each URL, from 0 (no penalty) to 31.
 
     Examples
     --------
-    >>> penalties(["http://a.com/2024/05/12/slug", "http://a.com" + 9 * "/x"], 2026).tolist()
+    >>> codes = np.zeros(2, np.uint8)
+    >>> text = "http://a.com/2024/05/12/slug\nhttp://a.com" + 9 * "/x" + "\n"
+    >>> line_codes(np.frombuffer(text.encode(), np.uint8), 2026, codes)
+    >>> codes.tolist()
     [0, 22]
     """
-    return codes(*_joined(urls), year)
-
-
-def penalty(url: str, year: int) -> tuple[float, str | None]:
-    """The factor of a URL, and the finding of the rule with the most points; (1.0, None) without a penalty.
-
-    Examples
-    --------
-    >>> penalty("http://a.com/about", 2026)
-    (1.0, None)
-    """
-    rules = explain(url, year)
-    if not rules:
-        return 1.0, None
-    return float(FACTORS[penalties([url], year)[0]]), min(rules, key=lambda rule: rule[2])[1]
+    kernels.line_codes(text, out, year, _names(), _table())
 
 
 def explain(url: str, year: int) -> list[tuple[str, str, float]]:
@@ -188,16 +160,11 @@ def explain(url: str, year: int) -> list[tuple[str, str, float]]:
     >>> explain("http://a.com/x?sid=81&sid=82", 2026)
     [('session id', '2 session id(s)', 0.16777...)]
     """
-    amounts = kernels.measures(*_joined([url]), year, _names())[0].tolist()
+    raw = url.encode("utf-8", "surrogatepass")
+    offsets = np.array([0, len(raw)], np.uint64)
+    amounts = kernels.measures(np.frombuffer(raw, np.uint8), offsets, year, _names())[0].tolist()
     return [
         (rule.name, rule.finding.format(amount), 0.8**points)
         for rule, amount in zip(RULES, amounts, strict=True)
         if (points := rule.points_for(amount))
     ]
-
-
-def _joined(urls: Sequence[str]) -> tuple[UInt8Array, UInt64Array]:
-    raw = [url.encode("utf-8", "surrogatepass") for url in urls]
-    offsets = np.zeros(len(raw) + 1, np.uint64)
-    np.cumsum([len(url) for url in raw], out=offsets[1:], dtype=np.uint64)
-    return np.frombuffer(b"".join(raw), np.uint8), offsets

@@ -14,7 +14,7 @@ from inlink.store.log import EVENTS
 from inlink.store.page import Frame
 from inlink.store.pages import Pages
 
-__all__ = ["next_visit", "plan_anew", "plan_visit", "plan_visits", "visits_of"]
+__all__ = ["plan_anew", "plan_visit", "plan_visits", "visits_of"]
 
 MOST = 1000
 """Maximum number of visits of a page that are passed to the schedule."""
@@ -46,11 +46,12 @@ def visits_of(pages: Pages, page: int) -> Iterator[tuple[Frame, VisitRecord]]:
         place = visit.previous - 1 if visit.previous else None
 
 
-def next_visit(pages: Pages, page: int, schedule: Schedule) -> float | None:
-    """Unix time at which a page is due again; None is never.
+def plan_visit(frontier: Frontier, page: int, schedule: Schedule) -> None:
+    """Plan the next visit of a page that was just crawled.
 
     The interval in force is computed from all visits, so it need not be stored.
     """
+    pages = frontier.pages
     chain = [
         (frame.time, frame.status, visit.first_crawl, visit.crawls, visit.changes)
         for frame, visit in islice(visits_of(pages, page), MOST)
@@ -67,12 +68,6 @@ def next_visit(pages: Pages, page: int, schedule: Schedule) -> float | None:
         )
         interval = answer.interval
         due = None if answer.due_in is None else time + answer.due_in
-    return due
-
-
-def plan_visit(frontier: Frontier, page: int, schedule: Schedule) -> None:
-    """Plan the next visit of a page that was just crawled."""
-    due = next_visit(frontier.pages, page, schedule)
     if due is not None:
         frontier.plan(page, due)
 

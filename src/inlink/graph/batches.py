@@ -1,6 +1,6 @@
 """Batches of arcs, which sources hand to the builder of graphs.
 
-A source iterates over :class:`ArcBatch`, and :class:`inlink.graph.build.GraphBuilder` makes a graph of the batches. The
+A source iterates over :class:`ArcBatch`, and :func:`inlink.graph.build.build_graph` makes a graph of the batches. The
 result does not depend on the order of the batches.
 """
 

@@ -6,8 +6,9 @@ inlinks that hold the same arcs as the outlinks, weights above 0, and names that
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import repeat
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -17,7 +18,7 @@ from inlink.base.checked import is_remembered, remember
 from inlink.base.folder import Folder
 from inlink.base.memory import require_memory
 from inlink.errors import FolderError
-from inlink.graph.coded import BIT_PAD, CodedOutlinks, decoded_blocks, linking_nodes
+from inlink.graph.coded import BIT_PAD, CodedOutlinks, coded_inlinks, decoded_blocks
 from inlink.graph.names import MAX_NODES, NO_NODE
 from inlink.graph.rows import BLOCK, COMPRESSED, PAD, START, CodedRows, nodes_at_places
 
@@ -133,14 +134,19 @@ def _check_layout(folder: Folder) -> None:
             )
         lengths = {"in.offsets": nodes + 1, "in.nodes": arcs}
     lengths |= {"names.offsets": nodes + 1, "names.order": nodes, "crawled": nodes}
-    lengths |= {"out.weights": arcs, "in.weights": arcs}
-    for name, length in lengths.items():
-        if name in files and files[name].length != length:
-            raise wrong_header(
-                folder, f"{name} has {files[name].length:,} elements and should have {length:,}"
-            )
+    _check_lengths(folder, lengths | {"out.weights": arcs, "in.weights": arcs})
     if "out.weights" in files and files["out.weights"].dtype != files["in.weights"].dtype:
         raise wrong_header(folder, "the weights of outlinks and inlinks have different dtypes")
+
+
+def _check_lengths(folder: Folder, wanted: dict[str, int], more: str = "") -> None:
+    """Check the numbers of elements of the files; ``more`` is "at least " if files may be longer."""
+    for name, length in wanted.items():
+        entry = folder.header.files.get(name)
+        if entry is not None and (entry.length < length or (not more and entry.length > length)):
+            raise wrong_header(
+                folder, f"{name} has {entry.length:,} elements and should have {more}{length:,}"
+            )
 
 
 def wrong_header(folder: Folder, what: str) -> FolderError:
@@ -305,26 +311,23 @@ def _names(folder: Folder) -> int:
     ordered = "names.order" in folder
     order = folder.array("names.order") if ordered else np.empty(0, np.uint32)
     done = np.uint64(0)
+
+    def check(name: str, stop: int) -> None:
+        nonlocal done
+        wrong = wrong_name(text, offsets, order, done, np.uint64(stop))
+        if wrong < stop:
+            raise folder.damaged(name, f"the names do not increase at place {wrong:,} of their order")
+        done = np.uint64(stop)
+
     for start, block in folder.blocks("names.text", 4 * _BLOCK):
         if not ordered:
             # The names that end in this block, while it is in memory.
-            stop = np.uint64(np.searchsorted(offsets, np.uint64(start + len(block)), "right") - 1)
-            done = _increase(folder, "names.text", wrong_name, (text, offsets, order), done, stop)
+            check("names.text", int(np.searchsorted(offsets, np.uint64(start + len(block)), "right")) - 1)
     if ordered:
         for start, block in folder.blocks("names.order", _BLOCK):
-            stop = np.uint64(start + len(block))
-            done = _increase(folder, "names.order", wrong_name, (text, offsets, order), done, stop)
-    _increase(folder, "names.text", wrong_name, (text, offsets, order), done, np.uint64(len(offsets) - 1))
+            check("names.order", start + len(block))
+    check("names.text", len(offsets) - 1)
     return 0
-
-
-def _increase(
-    folder: Folder, name: str, wrong_name: Any, names: tuple[Any, ...], low: np.uint64, high: np.uint64
-) -> np.uint64:
-    wrong = wrong_name(*names, low, high)
-    if wrong < high:
-        raise folder.damaged(name, f"the names do not increase at place {wrong:,} of their order")
-    return high
 
 
 def _others(folder: Folder, nodes: int) -> int:
@@ -363,24 +366,15 @@ def _coded_shape(folder: Folder) -> tuple[int, int]:
     inlink.errors.FolderError
         If a file has another length, or the checksum of the numbers is wrong.
     """
-    files = folder.header.files
-    if files["shape"].length != 2:
-        raise wrong_header(folder, f"shape has {files['shape'].length:,} elements and should have 2")
+    _check_lengths(folder, {"shape": 2})
     folder.verify(["shape"])
     nodes, arcs = (int(number) for number in folder.array("shape"))
     if nodes > MAX_NODES:
         raise folder.damaged("shape", f"{nodes:,} nodes")
     blocks = 2 * (-(-nodes // BLOCK) + 1)
-    for name, length in (("linking", -(-nodes // 8)), ("in.blocks", blocks), ("out.blocks", blocks)):
-        if files[name].length != length:
-            raise wrong_header(
-                folder, f"{name} has {files[name].length:,} elements and should have {length:,}"
-            )
-    for name, least in (("in.rows", arcs + PAD), ("in.starts", 8 - START), ("out.records", BIT_PAD)):
-        if files[name].length < least:
-            raise wrong_header(
-                folder, f"{name} has {files[name].length:,} elements and should have at least {least:,}"
-            )
+    _check_lengths(folder, {"linking": -(-nodes // 8), "in.blocks": blocks, "out.blocks": blocks})
+    least = {"in.rows": arcs + PAD, "in.starts": 8 - START, "out.records": BIT_PAD}
+    _check_lengths(folder, least, "at least ")
     return nodes, arcs
 
 
@@ -399,19 +393,18 @@ def _coded_totals(folder: Folder) -> list[Callable[[], int]]:
     bits = folder.array("linking")
     if nodes % 8 and bits[-1] >> (nodes % 8):
         raise folder.damaged("linking", f"a bit after that of node {nodes - 1:,} is set")
-    linking = linking_nodes(bits, nodes)
-    if folder.header.files["in.starts"].length != START * len(linking) + 8 - START:
-        raise folder.damaged("in.starts", f"its length is not that of {len(linking):,} linking nodes")
+    inlinks = coded_inlinks(folder, nodes)
+    linking = len(inlinks.linking)
+    if len(inlinks.starts) != START * linking + 8 - START:
+        raise folder.damaged("in.starts", f"its length is not that of {linking:,} linking nodes")
     ends = {"in": len(folder.array("in.rows")) - PAD, "out": 8 * (len(folder.array("out.records")) - BIT_PAD)}
     for side, end in ends.items():
         _check_blocks(folder, f"{side}.blocks", end, arcs, 1 if side == "in" else 8)
     for name, pad in (("in.rows", PAD), ("out.records", BIT_PAD)):
         if folder.array(name)[-pad:].any():
             raise folder.damaged(name, "it does not end with zeros")
-    return [
-        lambda: _coded_total(folder, "out", nodes, linking),
-        lambda: _coded_total(folder, "in", nodes, linking),
-    ]
+    outlinks = CodedOutlinks(folder.array("out.records"), folder.array("out.blocks"))
+    return [partial(_coded_total, folder, coded, nodes, inlinks.linking) for coded in (outlinks, inlinks)]
 
 
 def _check_blocks(folder: Folder, name: str, end: int, arcs: int, unit: int) -> None:
@@ -425,19 +418,17 @@ def _check_blocks(folder: Folder, name: str, end: int, arcs: int, unit: int) -> 
         raise folder.damaged(name, "its ends are not those of the rows")
 
 
-def _coded_total(folder: Folder, side: str, num_nodes: int, linking: UInt32Array) -> int:
+def _coded_total(
+    folder: Folder, coded: CodedRows | CodedOutlinks, num_nodes: int, linking: UInt32Array
+) -> int:
     """Decode and check the rows of one side; return the sum of their arcs' hashes."""
-    file, inward = folder.array, side == "in"
-    name = "in.rows" if inward else "out.records"
+    inward = isinstance(coded, CodedRows)
+    name, weighted = ("in.rows", "in.weights") if inward else ("out.records", "out.weights")
     rows = RowCheck(np.broadcast_to(np.uint64(0), num_nodes + 1), inward, linking if inward else None)
-    coded: CodedRows | CodedOutlinks
-    if inward:
-        coded = CodedRows(file("in.starts"), file(name), file("in.blocks"), linking)
-    else:
-        coded = CodedOutlinks(file(name), file("out.blocks"), num_nodes)
-    weights = folder.array(f"{side}.weights") if f"{side}.weights" in folder else None
-    if weights is not None:
-        folder.verify([f"{side}.weights"])
+    weights = None
+    if weighted in folder:
+        weights = folder.array(weighted)
+        folder.verify([weighted])
     for low, wrong, offsets, nodes, first in decoded_blocks(coded, num_nodes):
         if wrong >= 0:
             what = f"the row at place {wrong:,}" if inward else f"the record of node {wrong:,}"
@@ -447,7 +438,7 @@ def _coded_total(folder: Folder, side: str, num_nodes: int, linking: UInt32Array
         rows.begin(low, offsets)
         fault = rows.wrong(0, nodes, None if weights is None else weights[first : first + len(nodes)])
         if fault is not None:
-            raise folder.damaged(f"{side}.weights" if "weight" in fault else name, fault)
+            raise folder.damaged(weighted if "weight" in fault else name, fault)
     return rows.total
 
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inlink.base.arrays import AnyArray, UInt8Array, UInt32Array, UInt64Array
-from inlink.base.folder import FolderWriter
+from inlink.base.arrays import UInt8Array, UInt32Array, UInt64Array
+from inlink.base.folder import Folder, FolderWriter
 from inlink.graph.encoder import CODES, FIELDS, Coding, Encoder
 from inlink.graph.rows import BLOCK, PAD, START, CodedRows, Rows
 
@@ -20,11 +20,10 @@ __all__ = [
     "CodedOutlinks",
     "InlinkWriter",
     "OutlinkWriter",
+    "coded_inlinks",
+    "decoded",
     "decoded_blocks",
-    "decoded_inlinks",
-    "decoded_outlinks",
     "decoded_row",
-    "linking_nodes",
     "linking_outdegrees",
 ]
 
@@ -48,13 +47,10 @@ class CodedOutlinks(NamedTuple):
         The bit stream, and :data:`BIT_PAD` zeros.
     blocks : uint64[2 · (⌈n / 64⌉ + 1)]
         For each block of 64 nodes, and for the end: the first bit in ``records``, and the number of arcs before it.
-    num_nodes : int
-        The number of nodes.
     """
 
     records: UInt8Array
     blocks: UInt64Array
-    num_nodes: int
 
 
 class _Blocks:
@@ -190,33 +186,25 @@ def decoded_blocks(
     while low < end:
         goal = arcs[low] + np.uint64(_ARCS)
         high = max(min(int(np.searchsorted(arcs, goal, "right")) - 1, low + _ROWS // BLOCK, end), low + 1)
-        yield low * BLOCK, *_decoded(coded, num_nodes, low, high), int(arcs[low])
+        yield low * BLOCK, *decoded(coded, num_nodes, low, high), int(arcs[low])
         low = high
 
 
 def decoded_row(coded: CodedRows | CodedOutlinks, num_nodes: int, row: int) -> UInt32Array:
     """Decode the block of a row, and return the nodes, or the places, in the row."""
-    _, offsets, nodes = _decoded(coded, num_nodes, row // BLOCK, row // BLOCK + 1)
+    _, offsets, nodes = decoded(coded, num_nodes, row // BLOCK, row // BLOCK + 1)
     begin = row % BLOCK
     return nodes[int(offsets[begin]) : int(offsets[begin + 1])]
 
 
-def _decoded(
+def decoded(
     coded: CodedRows | CodedOutlinks, num_nodes: int, low: int, high: int
 ) -> tuple[int, UInt64Array, UInt32Array]:
-    if isinstance(coded, CodedRows):
-        return decoded_inlinks(coded, num_nodes, low, high)
-    return decoded_outlinks(coded, low, high)
-
-
-def decoded_inlinks(
-    coded: CodedRows, num_nodes: int, low: int, high: int
-) -> tuple[int, UInt64Array, UInt32Array]:
-    """Decode blocks of inlinks.
+    """Decode blocks of rows.
 
     Parameters
     ----------
-    coded : CodedRows
+    coded : CodedRows or CodedOutlinks
         The rows. Their arrays have the right lengths; nothing else has to be checked.
     num_nodes : int
         The number of nodes.
@@ -226,20 +214,35 @@ def decoded_inlinks(
     Returns
     -------
     int, uint64[k + 1], uint32[…]
-        The place of the first wrong row, −1 if all are sound; where each row begins; and the places of the sources.
+        The first wrong row, −1 if all are sound; where each row begins; and the nodes, or the places of the sources.
     """
+    from inlink.graph.kernels import bits as kernels
+    from inlink.graph.kernels.bvblocks import decode_blocks
     from inlink.graph.kernels.streamvbyte import decode_rows
 
-    first, stop = low * BLOCK, min(high * BLOCK, num_nodes)
-    offsets = np.zeros(stop - first + 1, np.uint64)
+    first, stop = np.uint64(low * BLOCK), np.uint64(min(high * BLOCK, num_nodes))
     nodes = np.empty(int(coded.blocks[2 * high + 1] - coded.blocks[2 * low + 1]), np.uint32)
-    wrong = int(decode_rows(coded, np.uint64(first), np.uint64(stop), offsets, nodes))
+    offsets = np.zeros(int(stop - first) + 1, np.uint64)
+    if isinstance(coded, CodedRows):
+        wrong = int(decode_rows(coded, first, stop, offsets, nodes))
+    else:
+        codes, tables = _tables()
+        end = np.uint64(8 * (len(coded.records) - BIT_PAD))
+        stream = kernels.BitStream(coded.records, end, codes, np.uint64(CODING.k), tables)
+        lists = np.zeros((CODING.window + 1, 2), np.uint64)
+        # An interval has at least two nodes, and two numbers here.
+        room = kernels.ListArrays(lists, nodes, np.empty(0, np.uint32), np.empty(len(nodes) + 1, np.uint64))
+        numbers = (num_nodes, CODING.window, CODING.min_interval, int(first), int(stop))
+        shape = kernels.Shape(*map(np.uint64, numbers))
+        wrong = int(decode_blocks(stream, shape, room, coded.blocks, np.uint64(BLOCK), offsets))
     return wrong if wrong < stop else -1, offsets, nodes
 
 
-def linking_nodes(bits: AnyArray, num_nodes: int) -> UInt32Array:
-    """The nodes whose bits are set, uint32[l]."""
-    return np.flatnonzero(np.unpackbits(bits, count=num_nodes, bitorder="little")).astype(np.uint32)
+def coded_inlinks(folder: Folder, num_nodes: int) -> CodedRows:
+    """Return the coded inlinks of a folder. The numbers of the linking nodes are made in memory."""
+    linking = np.flatnonzero(np.unpackbits(folder.array("linking"), count=num_nodes, bitorder="little"))
+    starts, rows, blocks = (folder.array(f"in.{part}") for part in ("starts", "rows", "blocks"))
+    return CodedRows(starts, rows, blocks, linking.astype(np.uint32))
 
 
 class CodedOffsets:
@@ -288,22 +291,3 @@ def _tables() -> tuple[np.ndarray, np.ndarray]:
     for code, table in zip(codes.tolist(), tables, strict=True):
         kernels.code_table(code, np.uint64(CODING.k), table)
     return codes, tables
-
-
-def decoded_outlinks(coded: CodedOutlinks, low: int, high: int) -> tuple[int, UInt64Array, UInt32Array]:
-    """Decode blocks of outlinks. Arguments and results are those of :func:`decoded_inlinks`, by node."""
-    from inlink.graph.kernels import bits as kernels
-    from inlink.graph.kernels.bvblocks import decode_blocks
-
-    codes, tables = _tables()
-    first, stop = low * BLOCK, min(high * BLOCK, coded.num_nodes)
-    nodes = np.empty(int(coded.blocks[2 * high + 1] - coded.blocks[2 * low + 1]), np.uint32)
-    offsets, lists = np.zeros(stop - first + 1, np.uint64), np.zeros((CODING.window + 1, 2), np.uint64)
-    end = np.uint64(8 * (len(coded.records) - BIT_PAD))
-    stream = kernels.BitStream(coded.records, end, codes, np.uint64(CODING.k), tables)
-    numbers = (coded.num_nodes, CODING.window, CODING.min_interval, first, stop)
-    # An interval has at least two nodes, and two numbers here.
-    room = kernels.ListArrays(lists, nodes, np.empty(0, np.uint32), np.empty(len(nodes) + 1, np.uint64))
-    shape = kernels.Shape(*map(np.uint64, numbers))
-    wrong = int(decode_blocks(stream, shape, room, coded.blocks, np.uint64(BLOCK), offsets))
-    return wrong if wrong < stop else -1, offsets, nodes

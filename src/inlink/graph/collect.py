@@ -1,13 +1,13 @@
 """Collect the arcs of one source, and write them in order: to a graph's folder, or to a part."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from inlink.base.arrays import BoolArray, Float64Array, UInt8Array, UInt32Array, UInt64Array, distinct
+from inlink.base.arrays import AnyArray, BoolArray, Float64Array, UInt32Array, UInt64Array
 from inlink.base.folder import atomic_file
 from inlink.base.memory import BYTES_A_NODE, FREE_NODES, check_nodes, require_memory
 from inlink.base.progress import Work, track
@@ -16,11 +16,12 @@ from inlink.graph.batches import ArcBatch
 from inlink.graph.given import check_weights
 from inlink.graph.names import MAX_NODES, Names, NameTable
 from inlink.graph.part import PartFile, PartHeader, PartWriter
-from inlink.graph.ranges import BUCKET, Bins, Block, Ranges, Sink, sort_arcs, write_rows
+from inlink.graph.ranges import BUCKET, Bins, Block, Ranges, sort_arcs
 from inlink.graph.rows import row_places
+from inlink.graph.sinks import FolderSink, Sink, write_rows
 from inlink.graph.source import Source
 
-__all__ = ["MIXED", "Collector", "PartSink", "write_part"]
+__all__ = ["MIXED", "collect", "relabelled", "write_part"]
 
 MIXED = "names and node numbers cannot be mixed in one graph. If numbers are names, use --nodes names"
 # Number of nodes or arcs that are moved at a time.
@@ -30,49 +31,54 @@ _NONE: UInt32Array = np.empty(0, np.uint32)
 _KEPT = 1 << 22
 
 
-class Collector:
-    """The nodes and arcs of one source.
+def collect(source: Source, sink: Sink, scratch: Path, self_loops: bool) -> None:
+    """Read a source to its end, and give its nodes and arcs to a sink, in order.
 
     Parameters
     ----------
+    source : Source
+        The source.
+    sink : Sink
+        Takes the names, marks and arcs.
     scratch : Path
         A folder for temporary files.
     self_loops : bool
         Keep the arcs from a node to itself.
-    """
 
-    def __init__(self, scratch: Path, self_loops: bool) -> None:
-        self._scratch, self._self_loops = scratch, self_loops
+    Raises
+    ------
+    inlink.errors.InputError
+        If the source cannot be read, a node's number is out of range, or the number of names is not that of the nodes.
+    inlink.errors.ParameterError
+        If its batches do not fit together.
+    """
+    collector = _ArcCollector(source, scratch, self_loops)
+    try:
+        for batch in source.batches:
+            collector.add(batch)
+        collector.finish(sink)
+    finally:
+        collector.close()
+
+
+class _ArcCollector:
+    """The nodes and arcs of one source."""
+
+    def __init__(self, source: Source, scratch: Path, self_loops: bool) -> None:
+        self._source, self._scratch, self._self_loops = source, scratch, self_loops
         self._table: NameTable | None = None
-        self._names: Names | None = None
-        self._num_nodes: int | None = None
         self._largest = -1
         self._num_arcs = 0
-        self._weighted, self._whole, self._total = False, True, 0.0
+        self._weighted, self._whole, self._total = False, not source.fractional, 0.0
         self._crawled: list[UInt32Array] | None = None
-        self._source = Source(iter(()))
         self._bytes = 0
         # Names the place of an arc of the batch with the largest number, and the arc.
         self._where: tuple[Callable[[int], str], int] | None = None
         self._arcs = _Spool(scratch / "arcs", np.dtype(np.uint64))
         self._weights = _Spool(scratch / "weights", np.dtype(np.float64))
 
-    def take(self, source: Source) -> None:
-        """Read a source to its end.
-
-        Raises
-        ------
-        inlink.errors.InputError
-            If it cannot be read.
-        inlink.errors.ParameterError
-            If its batches do not fit together.
-        """
-        self._source, self._names, self._num_nodes = source, source.names, source.num_nodes
-        self._whole = not source.fractional
-        for batch in source.batches:
-            self._add(batch)
-
-    def _add(self, batch: ArcBatch) -> None:
+    def add(self, batch: ArcBatch) -> None:
+        """Take a batch of arcs."""
         from inlink.graph.kernels.arcs import pack, pack_known
 
         count = len(batch.sources)
@@ -136,18 +142,12 @@ class Collector:
         self._weights.append(weights)
 
     def finish(self, sink: Sink) -> None:
-        """Give the names, marks and arcs to a sink, in order.
-
-        Raises
-        ------
-        inlink.errors.InputError
-            If a node's number is out of range, or the number of names is not that of the nodes.
-        """
+        """Give the names, marks and arcs to a sink, in order."""
         nodes, label = self._write_names(sink)
         if self._crawled is not None:
-            sink.crawled([part if len(label) == 0 else label[part] for part in self._crawled], nodes)
+            sink.crawled([relabelled(part, label) for part in self._crawled], nodes)
         header = PartHeader(
-            named=(self._table is not None or self._names is not None) if nodes else None,
+            named=(self._table is not None or self._source.names is not None) if nodes else None,
             num_nodes=nodes,
             weighted=self._weighted,
             whole=self._whole,
@@ -175,10 +175,8 @@ class Collector:
         if self._table is not None:
             require_memory(self._table.known * BYTES_A_NODE, f"{self._table.known:,} nodes")
             with track("sorting names"):
-                known, order = self._table.sorted()
-                _give(sink, known, order)
-                return len(order), _inverse(order)
-        names, largest, stated = self._names, self._largest, self._num_nodes
+                return _give_sorted(sink, *self._table.sorted())
+        names, largest, stated = self._source.names, self._largest, self._source.num_nodes
         nodes = largest + 1 if stated is None else stated
         if names is not None and stated is None:
             nodes = max(nodes, len(names))
@@ -192,11 +190,12 @@ class Collector:
         if len(names) != nodes:
             raise InputError(f"there are {nodes:,} nodes and {len(names):,} names")
         require_memory(nodes * BYTES_A_NODE, f"{nodes:,} nodes")
-        if names.order is not None and sink.in_order:
-            _give(sink, names, names.order)
-            return nodes, _inverse(names.order)
-        _give(sink, names, None)
-        if names.order is not None:
+        if names.order is not None and isinstance(sink, PartWriter):
+            return _give_sorted(sink, names, names.order)
+        for start in range(0, max(nodes, 1), _BLOCK):
+            column = names.column(start, min(start + _BLOCK, nodes))
+            sink.names(column.text, column.offsets)
+        if names.order is not None and isinstance(sink, FolderSink):
             sink.order(names.order)
         return nodes, _NONE
 
@@ -246,13 +245,7 @@ class Collector:
         values = self._weights.blocks()
         for arcs in self._arcs.blocks():
             relabel(arcs, label)
-            weights = next(values) if self._weighted else np.empty(0)
-            if self._weighted:
-                order = np.argsort(arcs)
-                arcs, weights = arcs[order], weights[order]
-            else:
-                sort_arcs(arcs)
-            ranges.add(arcs, weights)
+            ranges.add(*sort_arcs(arcs, next(values) if self._weighted else np.empty(0)))
         self._arcs.remove()
         self._weights.remove()
         yield from ranges.each()
@@ -299,65 +292,19 @@ class _Spool:
         self._path.unlink(missing_ok=True)
 
 
-def _give(sink: Sink, names: Names, order: UInt32Array | None) -> None:
-    """Give names to a sink, in their order or in the given order of nodes."""
-    for start in range(0, max(len(names), 1), _BLOCK):
-        stop = min(start + _BLOCK, len(names))
-        column = names.column(start, stop) if order is None else names.take(order[start:stop])
+def _give_sorted(sink: Sink, names: Names, order: UInt32Array) -> tuple[int, UInt32Array]:
+    """Give names to a sink in the given order of nodes. Return the number of nodes, and their new numbers."""
+    for start in range(0, max(len(order), 1), _BLOCK):
+        column = names.take(order[start : start + _BLOCK])
         sink.names(column.text, column.offsets)
-
-
-def _inverse(order: UInt32Array) -> UInt32Array:
     label = np.empty_like(order)
     label[order] = np.arange(len(order), dtype=np.uint32)
-    return label
+    return len(order), label
 
 
-class PartSink:
-    """Takes a graph in order, and writes a part.
-
-    Parameters
-    ----------
-    writer : PartWriter
-        The part.
-    meta : dict
-        JSON values for the header.
-    """
-
-    in_order = True
-    turns = False
-
-    def __init__(self, writer: PartWriter, meta: dict[str, Any]) -> None:
-        self._writer, self._meta = writer, meta
-        self.keeps = writer.keep
-
-    def names(self, text: UInt8Array, offsets: UInt64Array) -> None:
-        """Add names: ``text[offsets[i]:offsets[i + 1]]``."""
-        self._writer.names(text, offsets)
-
-    def order(self, order: UInt32Array) -> None:
-        """Names of a part are in byte order."""
-        raise NotImplementedError
-
-    def crawled(self, nodes: Iterable[UInt32Array], num_nodes: int) -> None:
-        """Write the nodes that were crawled, given as arrays of their numbers."""
-        self._writer.crawled(distinct(np.concatenate([np.empty(0, np.uint32), *nodes])))
-
-    def begin(self, header: PartHeader, linking: BoolArray, places: UInt32Array, targets: Bins) -> None:
-        """Begin the rows."""
-        own = self._writer.header
-        own.named, own.num_nodes, own.weighted = header.named, header.num_nodes, header.weighted
-        own.whole, own.total, own.meta = header.whole, header.total, self._meta
-        # A sum of fractions depends on their order, so they are added only once, when all parts are merged.
-        self.apart = not header.whole
-
-    def rows(self, low: int, high: int, arcs: UInt64Array, sums: Float64Array) -> None:
-        """Add the sorted arcs of the nodes in ``range(low, high)``."""
-        self._writer.arcs(arcs, sums)
-
-    def close(self, task: Work) -> None:
-        """Write the header."""
-        self._writer.close()
+def relabelled(nodes: AnyArray, label: UInt32Array) -> AnyArray:
+    """Return the new numbers of nodes; the same if ``label`` is empty."""
+    return label[nodes] if len(label) else nodes
 
 
 def write_part(
@@ -396,11 +343,6 @@ def write_part(
     inlink.errors.OutputError
         If the part cannot be written, or the disk is full.
     """
-    collector = Collector(scratch, self_loops)
-    try:
-        collector.take(source)
-        with atomic_file(path, sync=sync) as work, work.open("wb") as file:
-            collector.finish(PartSink(PartWriter(file, keep), {} if meta is None else meta))
-    finally:
-        collector.close()
+    with atomic_file(path, sync=sync) as work, work.open("wb") as file:
+        collect(source, PartWriter(file, keep, meta), scratch, self_loops)
     return PartFile(path)

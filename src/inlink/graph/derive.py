@@ -4,9 +4,8 @@ Each function streams arcs through the builder. The header of the result has its
 :attr:`inlink.Graph.from_parent` maps the parent's nodes to the new nodes, so that ranks can be carried back.
 """
 
-import os
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -14,35 +13,20 @@ import numpy.typing as npt
 from inlink.base.arrays import BoolArray, UInt32Array
 from inlink.base.memory import require_memory
 from inlink.errors import ParameterError
-from inlink.graph.batches import ArcBatch
-from inlink.graph.build import build_graph
-from inlink.graph.graph import Graph, Rows, require_copy
+from inlink.graph.batches import ArcBatch, Level
+from inlink.graph.build import Destination, build_graph
+from inlink.graph.graph import Graph
 from inlink.graph.names import NO_NODE, Names, NameTable
 from inlink.graph.views import arc_blocks
 
 if TYPE_CHECKING:
     from inlink.urls.columns import HostNames
 
-__all__ = ["ORIGIN", "arc_blocks", "fold", "subgraph", "transpose_rows", "without_internal"]
+__all__ = ["ORIGIN", "arc_blocks", "fold", "subgraph", "without_internal"]
 
 _BLOCK = 1 << 20
 # Number of names that are looked at to see how they write hosts.
 _SAMPLE = 10_000
-
-
-def transpose_rows(rows: Rows) -> Rows:
-    """The rows of the reversed arcs. They take 4 bytes of memory an arc and 8 a node, and for a moment twice that."""
-    from inlink.graph.kernels.arcs import count_nodes, transpose
-
-    require_copy(rows, 16)
-    offsets = np.zeros(len(rows.offsets), np.uint64)
-    count_nodes(rows.nodes, offsets)
-    np.cumsum(offsets, out=offsets)
-    nodes = np.empty(len(rows.nodes), np.uint32)
-    old = np.empty(0) if rows.weights is None else rows.weights
-    weights = np.empty_like(old)
-    transpose(rows.offsets, rows.nodes, old, np.empty(0, np.uint32), offsets[:-1].copy(), nodes, weights)
-    return Rows(offsets, nodes, None if rows.weights is None else weights)
 
 
 def fold(
@@ -54,8 +38,7 @@ def fold(
     keep_suffixes: bool = False,
     strip_www: bool = False,
     hosts: "HostNames | None" = None,
-    into: str | os.PathLike[str] | None = None,
-    compress: bool = False,
+    **destination: Unpack[Destination],
 ) -> Graph:
     """The graph of hosts, or of registered domains: one node for all nodes of a host, weights added up.
 
@@ -77,10 +60,8 @@ def fold(
         How names that are no URLs write a host. None: a sample of the names tells, see
         :func:`inlink.urls.columns.form_of`. ``meta["hosts"]`` has the form. A graph of level host or domain has
         reversed names, and refuses this parameter.
-    into : path-like or None
-        The folder to build.
-    compress : bool
-        Compress the rows.
+    **destination
+        See :class:`inlink.graph.build.Destination`.
 
     Returns
     -------
@@ -98,69 +79,35 @@ def fold(
     ids, names, form = _sites(graph, level, private_suffixes, keep_suffixes, strip_www, hosts)
 
     def keep(source: UInt32Array, target: UInt32Array) -> BoolArray:
-        inside: BoolArray = (source != NO_NODE) & (target != NO_NODE)
+        inside = _inside(source, target)
         if not self_loops:
             inside &= source != target
         return inside
 
-    return build_graph(
-        _mapped(graph, ids, keep),
-        names=names,
-        num_nodes=len(names),
-        level=level,
-        count=True,
-        into=into,
-        compress=compress,
-        meta={
-            **_parent(graph),
-            "parent_level": graph.level,
-            "left_out": int((ids == NO_NODE).sum()),
-            **({"hosts": form} if form else {}),
-        },
-        from_parent=ids,
+    meta = {"parent_level": graph.level, "left_out": int((ids == NO_NODE).sum())}
+    return _derived(
+        graph, ids, keep, names, len(names), level, meta | ({"hosts": form} if form else {}), **destination
     )
 
 
 def without_internal(
-    graph: Graph,
-    level: Literal["host", "domain"],
-    *,
-    into: str | os.PathLike[str] | None = None,
-    compress: bool = False,
+    graph: Graph, level: Literal["host", "domain"], **destination: Unpack[Destination]
 ) -> Graph:
     """The graph with all nodes, without the arcs within one host or one registered domain.
 
-    Arcs of a node without a host are kept, except its self-loop. With `compress`, the rows are compressed.
+    Arcs of a node without a host are kept, except its self-loop.
     """
     sites, *_ = _sites(graph, level, False, True, False)
 
-    def batches() -> Iterator[ArcBatch]:
-        for near, far, weights in arc_blocks(graph):
-            keep = ((sites[near] != sites[far]) | (sites[near] == NO_NODE)) & (near != far)
-            yield ArcBatch(
-                near[keep], far[keep], None, None if weights is None else weights[keep].astype(np.float64)
-            )
+    def keep(near: UInt32Array, far: UInt32Array) -> BoolArray:
+        outward: BoolArray = ((sites[near] != sites[far]) | (sites[near] == NO_NODE)) & (near != far)
+        return outward
 
     same = np.arange(graph.num_nodes, dtype=np.uint32)
-    return build_graph(
-        _with_crawled(batches(), graph, same),
-        names=graph.names,
-        num_nodes=graph.num_nodes,
-        level=graph.level,
-        into=into,
-        compress=compress,
-        meta=_parent(graph),
-        from_parent=same,
-    )
+    return _derived(graph, same, keep, graph.names, graph.num_nodes, graph.level, **destination)
 
 
-def subgraph(
-    graph: Graph,
-    nodes: npt.ArrayLike,
-    *,
-    into: str | os.PathLike[str] | None = None,
-    compress: bool = False,
-) -> Graph:
+def subgraph(graph: Graph, nodes: npt.ArrayLike, **destination: Unpack[Destination]) -> Graph:
     """The graph of a set of nodes and the arcs between them. The nodes keep their order.
 
     Parameters
@@ -169,10 +116,8 @@ def subgraph(
         The graph to cut.
     nodes : bool[n], integer[k], or a sequence of names
         The nodes to keep. ``graph.crawled`` keeps the pages that were crawled.
-    into : path-like or None
-        The folder to build.
-    compress : bool
-        Compress the rows.
+    **destination
+        See :class:`inlink.graph.build.Destination`.
 
     Raises
     ------
@@ -194,17 +139,12 @@ def subgraph(
         column = graph.names.take(kept)
         named = None if order is None else ids[order[mask[order]]]
         names = Names(column.text, column.offsets, named)
-    batches = _mapped(graph, ids, lambda source, target: (source != NO_NODE) & (target != NO_NODE))
-    return build_graph(
-        _with_crawled(batches, graph, ids),
-        names=names,
-        num_nodes=len(kept),
-        level=graph.level,
-        into=into,
-        compress=compress,
-        meta=_parent(graph),
-        from_parent=ids,
-    )
+    return _derived(graph, ids, _inside, names, len(kept), graph.level, **destination)
+
+
+def _inside(source: UInt32Array, target: UInt32Array) -> BoolArray:
+    inside: BoolArray = (source != NO_NODE) & (target != NO_NODE)
+    return inside
 
 
 def _mask(graph: Graph, nodes: npt.ArrayLike) -> BoolArray:
@@ -228,34 +168,62 @@ def _mask(graph: Graph, nodes: npt.ArrayLike) -> BoolArray:
     return mask
 
 
-def _mapped(
-    graph: Graph,
-    ids: UInt32Array,
-    keep: Callable[[UInt32Array, UInt32Array], BoolArray],
-) -> Iterator[ArcBatch]:
-    for near, far, weights in arc_blocks(graph):
-        source, target = ids[near], ids[far]
-        kept = keep(source, target)
-        yield ArcBatch(
-            source[kept], target[kept], None, None if weights is None else weights[kept].astype(np.float64)
-        )
-
-
-def _with_crawled(batches: Iterator[ArcBatch], graph: Graph, ids: UInt32Array) -> Iterator[ArcBatch]:
-    yield from batches
-    if graph.crawled is not None:
-        crawled = ids[graph.crawled]
-        none = np.empty(0, np.uint32)
-        yield ArcBatch(none, none, crawled=crawled[crawled != NO_NODE])
-
-
 ORIGIN = ("sources", "records", "pages", "links", "files_left_out", "skipped")
 """Fields of a graph's header on its origin. Headers of derived graphs have them too."""
 
 
-def _parent(graph: Graph) -> dict[str, Any]:
-    origin = {key: graph.meta[key] for key in ORIGIN if key in graph.meta}
-    return ({"parent": graph.uuid} if graph.uuid else {}) | origin
+def _derived(
+    graph: Graph,
+    ids: UInt32Array,
+    keep: Callable[[UInt32Array, UInt32Array], BoolArray],
+    names: Names | None,
+    num_nodes: int,
+    level: Level | None,
+    fold: dict[str, Any] | None = None,
+    **destination: Unpack[Destination],
+) -> Graph:
+    """Build the graph of the arcs that ``keep`` chooses by the new numbers of their ends.
+
+    Parameters
+    ----------
+    graph : Graph
+        The parent.
+    ids : uint32[n]
+        The new number of each node of the parent, NO_NODE if it is left out.
+    keep : function of (uint32[k], uint32[k]) that returns bool[k]
+        Which arcs are kept.
+    names : Names or None
+        The names of the new nodes.
+    num_nodes : int
+        The number of new nodes.
+    level : {"page", "host", "domain"} or None
+        The kind of the new nodes.
+    fold : dict or None
+        Fields of the header of a fold: it counts arcs, and its nodes are no pages that could be crawled.
+    """
+
+    def batches() -> Iterator[ArcBatch]:
+        for near, far, weights in arc_blocks(graph):
+            source, target = ids[near], ids[far]
+            kept = keep(source, target)
+            chosen = None if weights is None else weights[kept].astype(np.float64)
+            yield ArcBatch(source[kept], target[kept], None, chosen)
+        if graph.crawled is not None and fold is None:
+            crawled, none = ids[graph.crawled], np.empty(0, np.uint32)
+            yield ArcBatch(none, none, crawled=crawled[crawled != NO_NODE])
+
+    origin = {"parent": graph.uuid} if graph.uuid else {}
+    origin |= {key: graph.meta[key] for key in ORIGIN if key in graph.meta} | (fold or {})
+    return build_graph(
+        batches(),
+        names=names,
+        num_nodes=num_nodes,
+        level=level,
+        count=fold is not None,
+        meta=origin,
+        from_parent=ids,
+        **destination,
+    )
 
 
 def _sites(

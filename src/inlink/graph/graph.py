@@ -21,7 +21,7 @@ from inlink.base.memory import require_memory
 from inlink.base.table import html_table
 from inlink.errors import UnknownNodeError
 from inlink.graph.batches import Level
-from inlink.graph.coded import CodedOutlinks, decoded_blocks, decoded_row, linking_nodes, linking_outdegrees
+from inlink.graph.coded import CodedOutlinks, coded_inlinks, decoded_blocks, decoded_row, linking_outdegrees
 from inlink.graph.components import components, largest_component, reachable
 from inlink.graph.folders import FORMAT, KIND, graph_folder, is_graph
 from inlink.graph.names import Names, node_number
@@ -64,6 +64,11 @@ __all__ = [
 _BLOCK = 1 << 20
 
 
+def _stored(folder: Folder | None, name: str) -> Any:
+    """Return an array of a folder; None if there is no such array."""
+    return folder.array(name) if folder is not None and name in folder else None
+
+
 def require_copy(rows: Rows | SplitRows, node: int) -> None:
     """Refuse a copy of rows in memory if that does not suffice; ``node`` is the number of bytes for each node.
 
@@ -75,6 +80,22 @@ def require_copy(rows: Rows | SplitRows, node: int) -> None:
     arc = 4 if rows.weights is None else 4 + rows.weights.itemsize
     nodes = len(rows.offsets) - 1
     require_memory(node * nodes + arc * len(rows.nodes), f"rows of {nodes:,} nodes")
+
+
+def _transposed(rows: Rows) -> Rows:
+    """The rows of the reversed arcs. They take 4 bytes of memory an arc and 8 a node, and for a moment twice that."""
+    from inlink.graph.kernels.arcs import count_nodes, transpose
+
+    offsets = np.zeros(len(rows.offsets), np.uint64)
+    count_nodes(rows.nodes, offsets)
+    np.cumsum(offsets, out=offsets)
+    nodes, weights = (
+        np.empty(len(rows.nodes), np.uint32),
+        np.empty(0) if rows.weights is None else rows.weights,
+    )
+    turned = np.empty_like(weights)
+    transpose(rows.offsets, rows.nodes, weights, np.empty(0, np.uint32), offsets[:-1].copy(), nodes, turned)
+    return Rows(offsets, nodes, None if rows.weights is None else turned)
 
 
 @dataclass(frozen=True)
@@ -177,6 +198,8 @@ class Graph:
             out_rows, in_rows = sound_graph(out_rows, in_rows, names, level)
         self._out_rows = out_rows
         self._in_rows = unsplit(in_rows) if isinstance(in_rows, Rows) else in_rows
+        self._shape = len(out_rows.offsets) - 1, len(out_rows.nodes)
+        self._is_weighted = out_rows.weights is not None
         self.names = names
         self.level = level
         self._folder = folder
@@ -215,20 +238,20 @@ class Graph:
 
     @classmethod
     def _of_folder(cls, folder: Folder) -> "Graph":
-        def rows(side: str) -> Rows:
-            weights = folder.array(f"{side}.weights") if f"{side}.weights" in folder else None
-            return Rows(folder.array(f"{side}.offsets"), folder.array(f"{side}.nodes"), weights)
-
         names = None
         if "names.text" in folder:
-            order = folder.array("names.order") if "names.order" in folder else None
-            names = Names(folder.array("names.text"), folder.array("names.offsets"), order)
+            names = Names(
+                folder.array("names.text"), folder.array("names.offsets"), _stored(folder, "names.order")
+            )
         if folder.header.version == COMPRESSED:
             return CompressedGraph(folder, names)
-        inlinks = SplitRows(*rows("in"), folder.array("in.linking"))
-        return cls(
-            rows("out"), inlinks, names, level=folder.header.meta.get("level"), checked=True, folder=folder
+        out_rows, in_rows = (
+            Rows(*(_stored(folder, f"{side}.{part}") for part in ("offsets", "nodes", "weights")))
+            for side in ("out", "in")
         )
+        inlinks = SplitRows(*in_rows, folder.array("in.linking"))
+        level = folder.header.meta.get("level")
+        return cls(out_rows, inlinks, names, level=level, checked=True, folder=folder)
 
     @classmethod
     def from_arcs(
@@ -273,7 +296,7 @@ class Graph:
         """
         from inlink.graph.interop import graph_of_pairs
 
-        return graph_of_pairs(arcs, num_nodes=num_nodes, weights=weights, count=count, into=into)
+        return graph_of_pairs(arcs, num_nodes, weights, count, into)
 
     # -- properties -----------------------------------------------------------------------------------
 
@@ -290,12 +313,12 @@ class Graph:
     @property
     def num_nodes(self) -> int:
         """The number of nodes."""
-        return len(self._out_rows.offsets) - 1
+        return self._shape[0]
 
     @property
     def num_arcs(self) -> int:
         """The number of arcs, duplicates counted once."""
-        return len(self._out_rows.nodes)
+        return self._shape[1]
 
     def __len__(self) -> int:
         return self.num_nodes
@@ -320,18 +343,18 @@ class Graph:
     @property
     def is_weighted(self) -> bool:
         """True if arcs have weights."""
-        return self._out_rows.weights is not None
+        return self._is_weighted
 
     @cached_property
     def in_rows(self) -> Rows:
         """The inlinks as plain rows. If they are stored split, this makes a copy in memory: 4 bytes an arc."""
-        if self._in_rows is None:
-            from inlink.graph.derive import transpose_rows
-
-            return transpose_rows(self.out_rows)
-        if len(self._in_rows.linking):
-            require_copy(self._in_rows, 16)
-        return join_rows(self._in_rows)
+        if self._in_rows is None and self.coded_in_rows is None:
+            require_copy(self.out_rows, 16)
+            return _transposed(self.out_rows)
+        rows = self.split_in_rows
+        if len(rows.linking):
+            require_copy(rows, 16)
+        return join_rows(rows)
 
     @cached_property
     def split_in_rows(self) -> SplitRows:
@@ -363,9 +386,10 @@ class Graph:
         """The bytes on disk, or for a graph in memory the bytes of its rows and names."""
         if self._folder is not None:
             return self._folder.num_bytes
-        rows = [*self._out_rows, *(self._in_rows or ())]
-        names = [] if self.names is None else [self.names.text, self.names.offsets, self.names.order]
-        return sum(array.nbytes for array in [*rows, *names] if array is not None)
+        names: list[AnyArray | None] = (
+            [] if self.names is None else [self.names.text, self.names.offsets, self.names.order]
+        )
+        return self._link_bytes() + sum(array.nbytes for array in names if array is not None)
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -389,8 +413,7 @@ class Graph:
                 sides.append(("in", self.indegrees))
             for side, degrees in sides:
                 node = int(degrees.argmax())
-                name = node if self.names is None else self.names[node]
-                rows.append((f"largest {side}degree", f"{degrees[node]:,}: {name}"))
+                rows.append((f"largest {side}degree", f"{degrees[node]:,}: {self.nodes[node]}"))
         rows.append(("folder", "none, it is in memory" if self.path is None else self.path))
         return html_table(f"inlink {self.level or ''} graph".replace("  ", " "), [], rows)
 
@@ -455,9 +478,7 @@ class Graph:
     @cached_property
     def crawled(self) -> BoolArray | None:
         """True for each node that is a crawled page, bool[n]; None if this is unknown."""
-        if self._folder is None or "crawled" not in self._folder:
-            return None
-        return self._folder.array("crawled")
+        return _stored(self._folder, "crawled")  # type: ignore[no-any-return]
 
     @cached_property
     def from_parent(self) -> UInt32Array | None:
@@ -466,9 +487,7 @@ class Graph:
         It is 2³² − 1 for nodes that are not in this graph. None for a graph that was not derived.
         ``values[from_parent]`` are the values of a ranking for the parent's nodes.
         """
-        if self._folder is None or "from_parent" not in self._folder:
-            return None
-        return self._folder.array("from_parent")
+        return _stored(self._folder, "from_parent")  # type: ignore[no-any-return]
 
     def info(self) -> GraphInfo:
         """Counts: nodes, arcs, dangling nodes, islands, self-loops, largest degrees, components, bytes.
@@ -488,7 +507,7 @@ class Graph:
             if len(degrees) == 0:
                 return 0, None
             node = int(degrees.argmax())
-            return int(degrees[node]), node if self.names is None else self.names[node]
+            return int(degrees[node]), self.nodes[node]
 
         most_out, most_out_node = largest(out)
         most_in, most_in_node = largest(inn)
@@ -515,9 +534,8 @@ class Graph:
 
     def _link_bytes(self) -> int:
         if self._folder is None:
-            names = self.names
-            arrays: list[AnyArray | None] = [] if names is None else [names.text, names.offsets, names.order]
-            return self.num_bytes - sum(array.nbytes for array in arrays if array is not None)
+            arrays: list[AnyArray | None] = [*self._out_rows, *(self._in_rows or ())]
+            return sum(array.nbytes for array in arrays if array is not None)
         files = self._folder.header.files
         return sum(
             entry.length * np.dtype(entry.dtype).itemsize
@@ -659,53 +677,30 @@ class CompressedGraph(Graph):
     """
 
     def __init__(self, folder: Folder, names: Names | None) -> None:
-        self._shape = [int(number) for number in folder.array("shape")]
         none = Rows(np.zeros(1, np.uint64), np.empty(0, np.uint32))
         super().__init__(
             none, None, names, level=folder.header.meta.get("level"), checked=True, folder=folder
         )
-        self._coded_out = CodedOutlinks(
-            folder.array("out.records"), folder.array("out.blocks"), self.num_nodes
-        )
-
-    @property
-    def num_nodes(self) -> int:
-        """The number of nodes."""
-        return self._shape[0]
-
-    @property
-    def num_arcs(self) -> int:
-        """The number of arcs, duplicates counted once."""
-        return self._shape[1]
-
-    @property
-    def is_weighted(self) -> bool:
-        """True if arcs have weights."""
-        return self._folder is not None and "out.weights" in self._folder
+        self._shape = tuple(folder.array("shape").tolist())
+        self._is_weighted = "out.weights" in folder
+        self._coded_out = CodedOutlinks(folder.array("out.records"), folder.array("out.blocks"))
 
     @cached_property
     def coded_in_rows(self) -> CodedRows:
         """The coded inlinks, in the form for kernels. The numbers of the linking nodes take 4 bytes of memory each."""
         assert self._folder is not None
-        file = self._folder.array
-        linking = linking_nodes(file("linking"), self.num_nodes)
-        return CodedRows(file("in.starts"), file("in.rows"), file("in.blocks"), linking)
+        return coded_inlinks(self._folder, self.num_nodes)
 
     @cached_property
     def out_rows(self) -> Rows:
         """The outlinks, decoded into memory: 4 bytes an arc and 8 a node."""
-        return Rows(*self._decoded(self._coded_out), self._weights("out"))
+        return Rows(*self._decoded(self._coded_out), self.out_weights)
 
     @cached_property
     def split_in_rows(self) -> SplitRows:
         """The inlinks by place, decoded into memory: 4 bytes an arc and 8 a node."""
-        return SplitRows(*self._decoded(self.coded_in_rows), self._weights("in"), self.coded_in_rows.linking)
-
-    @cached_property
-    def in_rows(self) -> Rows:
-        """The inlinks as plain rows, made in memory from the decoded rows."""
-        require_copy(self.split_in_rows, 16)
-        return join_rows(self.split_in_rows)
+        weights = _stored(self._folder, "in.weights")
+        return SplitRows(*self._decoded(self.coded_in_rows), weights, self.coded_in_rows.linking)
 
     @cached_property
     def outdegrees(self) -> UInt32Array:
@@ -746,12 +741,7 @@ class CompressedGraph(Graph):
     @property
     def out_weights(self) -> AnyArray | None:
         """The weights of the outlinks, number[m]; they are not compressed."""
-        return self._weights("out")
-
-    def _weights(self, side: str) -> AnyArray | None:
-        assert self._folder is not None
-        name = f"{side}.weights"
-        return self._folder.array(name) if name in self._folder else None
+        return _stored(self._folder, "out.weights")  # type: ignore[no-any-return]
 
     def _decoded(self, coded: CodedRows | CodedOutlinks) -> tuple[UInt64Array, UInt32Array]:
         """Decode all rows of one side."""
@@ -775,21 +765,6 @@ class TransposedGraph(Graph):
     def out_rows(self) -> Rows:
         """The outlinks: the inlinks of the other graph."""
         return self._graph.in_rows
-
-    @property
-    def num_nodes(self) -> int:
-        """The number of nodes."""
-        return self._graph.num_nodes
-
-    @property
-    def num_arcs(self) -> int:
-        """The number of arcs."""
-        return self._graph.num_arcs
-
-    @property
-    def is_weighted(self) -> bool:
-        """True if arcs have weights."""
-        return self._graph.is_weighted
 
     @cached_property
     def outdegrees(self) -> UInt32Array:

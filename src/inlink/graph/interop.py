@@ -18,6 +18,7 @@ from inlink.graph.frames import ArrowTable, graph_of_table, is_table
 from inlink.graph.given import check_names, check_weights, integers
 from inlink.graph.graph import Graph, Rows
 from inlink.graph.names import MAX_NODES, Names
+from inlink.graph.views import arc_batches
 
 if TYPE_CHECKING:
     import igraph
@@ -220,15 +221,12 @@ def to_networkx(graph: Graph) -> "networkx.DiGraph[Any]":
     result: networkx.DiGraph[Any] = nx.DiGraph()
     labels: list[Any] = list(range(graph.num_nodes)) if graph.names is None else list(graph.names)
     result.add_nodes_from(labels)
-    rows = graph.out_rows
-    for i, label in enumerate(labels):
-        low, high = int(rows.offsets[i]), int(rows.offsets[i + 1])
-        ends = rows.nodes[low:high].tolist()
-        if rows.weights is None:
-            result.add_edges_from((label, labels[j]) for j in ends)
+    for sources, targets, weights in arc_batches(graph, _ARCS):
+        ends = (map(labels.__getitem__, side.tolist()) for side in (sources, targets))
+        if weights is None:
+            result.add_edges_from(zip(*ends, strict=True))
         else:
-            values = rows.weights[low:high].tolist()
-            result.add_weighted_edges_from((label, labels[j], w) for j, w in zip(ends, values, strict=True))
+            result.add_weighted_edges_from(zip(*ends, weights.tolist(), strict=True))
     return result
 
 
@@ -253,6 +251,8 @@ def to_igraph(graph: Graph) -> "igraph.Graph":
     return result
 
 
+# Arcs that are given to NetworkX at a time.
+_ARCS = 1 << 16
 _NUM_NODES = Parameter(name="num_nodes", kind=int, at_least=0, at_most=MAX_NODES)
 
 
@@ -271,11 +271,10 @@ def _weights(weights: npt.ArrayLike | None) -> Float64Array | None:
 
 def graph_of_pairs(
     arcs: Iterable[tuple[Any, Any]] | AnyArray,
-    *,
-    num_nodes: int | None = None,
-    weights: npt.ArrayLike | None = None,
-    count: bool = False,
-    into: str | os.PathLike[str] | None = None,
+    num_nodes: int | None,
+    weights: npt.ArrayLike | None,
+    count: bool,
+    into: str | os.PathLike[str] | None,
 ) -> Graph:
     """See :meth:`inlink.Graph.from_arcs`.
 

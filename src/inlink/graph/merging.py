@@ -5,9 +5,10 @@ writes for each part which number each of its names got. These numbers increase 
 stay sorted when they get their new numbers.
 """
 
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 import numpy as np
 
@@ -15,11 +16,12 @@ from inlink.base.arrays import UInt8Array, UInt32Array
 from inlink.base.memory import BYTES_A_NODE, require_memory
 from inlink.base.progress import Work, track
 from inlink.errors import InputError, ParameterError
-from inlink.graph.collect import MIXED, PartSink
+from inlink.graph.collect import MIXED, relabelled
 from inlink.graph.names import MAX_NODES
 from inlink.graph.part import NAMES, TEXT, InputPart, NameBlock, PartFile, PartHeader, PartWriter
-from inlink.graph.ranges import Bins, Ranges, Sink, write_rows
+from inlink.graph.ranges import Bins, Ranges
 from inlink.graph.rows import row_places
+from inlink.graph.sinks import Sink, write_rows
 
 __all__ = ["FILES", "merge_parts", "merged_file"]
 
@@ -67,16 +69,19 @@ def merge_parts(parts: Sequence[InputPart], sink: Sink, scratch: Path) -> None:
         whole=all(header.whole for header in headers),
         total=sum(header.total for header in headers),
     )
-    maps = _Maps(scratch / "maps", len(parts)) if merged.named else None
-    if maps is not None:
-        with track("merging names", sum(header.num_nodes for header in headers), "names") as task, maps:
-            merged.num_nodes = _merge_names(parts, sink, maps, task)
-    require_memory(merged.num_nodes * BYTES_A_NODE, f"{merged.num_nodes:,} nodes")
-    if any(header.marked for header in headers):
-        marked = (_mapped(part.crawled(), maps, k) for k, part in enumerate(parts) if part.header.marked)
-        sink.crawled(marked, merged.num_nodes)
-    with track("merging arcs", 2 * sum(header.num_arcs for header in headers), "arcs") as task:
-        _merge_arcs(parts, merged, maps, sink, scratch, task)
+    with tempfile.TemporaryFile(dir=scratch) as file:
+        maps = _Maps(file, len(parts))
+        if merged.named:
+            with track("merging names", sum(header.num_nodes for header in headers), "names") as task:
+                merged.num_nodes = _merge_names(parts, sink, maps, task)
+        require_memory(merged.num_nodes * BYTES_A_NODE, f"{merged.num_nodes:,} nodes")
+        if any(header.marked for header in headers):
+            marked = (
+                relabelled(part.crawled(), maps.load(k)) for k, part in enumerate(parts) if part.header.marked
+            )
+            sink.crawled(marked, merged.num_nodes)
+        with track("merging arcs", 2 * sum(header.num_arcs for header in headers), "arcs") as task:
+            _merge_arcs(parts, merged, maps, sink, scratch, task)
 
 
 def merged_file(
@@ -91,18 +96,14 @@ def merged_file(
     """
     keep = all(part.header.keeps for part in parts)
     with path.open("wb") as file:
-        merge_parts(parts, PartSink(PartWriter(file, keep), meta or {}), scratch)
+        merge_parts(parts, PartWriter(file, keep, meta), scratch)
     return PartFile(path)
-
-
-def _mapped(nodes: UInt32Array, maps: "_Maps | None", part: int) -> UInt32Array:
-    return nodes if maps is None else maps.load(part)[nodes]
 
 
 def _merge_arcs(
     parts: Sequence[InputPart],
     merged: PartHeader,
-    maps: "_Maps | None",
+    maps: "_Maps",
     sink: Sink,
     scratch: Path,
     task: Work,
@@ -113,18 +114,16 @@ def _merge_arcs(
     sources, targets = Bins(nodes), Bins(nodes)
     linking = np.zeros(nodes, np.bool_)
     for k, part in enumerate(parts):
-        label = _NONE if maps is None else maps.load(k)
+        label = maps.load(k)
         for ends, degrees in part.degrees():
-            numbers = ends if maps is None else label[ends]
+            numbers = relabelled(ends, label)
             sources.add(numbers, degrees)
             linking[numbers[degrees > 0]] = True
     places = row_places(np.flatnonzero(linking).astype(np.uint32), nodes) if sink.turns else _NONE
     ranges = Ranges(scratch / "merged", sources)
     keeps = merged.weighted or sink.keeps
-    label = _NONE
     for k, part in enumerate(parts):
-        if maps is not None:
-            label = maps.load(k)
+        label = maps.load(k)
         for arcs, weights in part.arcs():
             relabel(arcs, label)
             if sink.turns:
@@ -135,9 +134,8 @@ def _merge_arcs(
                 weights = np.ones(len(arcs))
             ranges.add(arcs, weights)
             task.advance(len(arcs))
-    del label
-    if maps is not None:
-        maps.remove()
+    label = _NONE
+    maps.file.close()
     sink.begin(merged, linking, places, targets)
     del linking, places
     write_rows(ranges.each(), sink, task)
@@ -145,39 +143,25 @@ def _merge_arcs(
 
 
 class _Maps:
-    """The numbers that the nodes of each part get, in one file."""
+    """The numbers that the nodes of each part get, in a temporary file."""
 
-    def __init__(self, path: Path, parts: int) -> None:
-        self._path = path
+    def __init__(self, file: IO[bytes], parts: int) -> None:
         self._blocks: list[list[tuple[int, int]]] = [[] for _ in range(parts)]
-        self._place = 0
-        self.file: BinaryIO = path.open("wb")
+        self.file = file
 
     def add(self, part: int, numbers: UInt32Array) -> None:
         """Add the numbers of the next nodes of a part."""
-        self.file.write(numbers.tobytes())
-        self._blocks[part].append((self._place, len(numbers)))
-        self._place += 4 * len(numbers)
-
-    def __enter__(self) -> "_Maps":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.file.close()
-
-    def remove(self) -> None:
-        """Remove the file."""
-        self._path.unlink()
+        self._blocks[part].append((self.file.tell(), len(numbers)))
+        self.file.write(numbers.data)
 
     def load(self, part: int) -> UInt32Array:
-        """The numbers of the nodes of a part."""
+        """The numbers of the nodes of a part; an empty array if they keep their numbers."""
         numbers = np.empty(sum(count for _, count in self._blocks[part]), np.uint32)
         at = 0
-        with self._path.open("rb") as file:
-            for place, count in self._blocks[part]:
-                file.seek(place)
-                file.readinto(numbers[at : at + count].data)
-                at += count
+        for place, count in self._blocks[part]:
+            self.file.seek(place)
+            numbers[at : at + count] = np.frombuffer(self.file.read(4 * count), np.uint32)
+            at += count
         return numbers
 
 

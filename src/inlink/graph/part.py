@@ -6,8 +6,7 @@ and several processes can share the work. ``docs/on-disk.md`` has the layout of 
 
 import os
 import struct
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
@@ -15,7 +14,8 @@ import msgspec
 import numpy as np
 from isal.isal_zlib import crc32
 
-from inlink.base.arrays import Float64Array, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.arrays import Float64Array, UInt8Array, UInt32Array, UInt64Array, distinct
+from inlink.base.progress import Work
 from inlink.base.zstd import ZstdCompressor, ZstdDecompressor, ZstdError
 from inlink.errors import InputError
 
@@ -46,6 +46,7 @@ _HEAD = struct.Struct("<ccI6II")
 _TAIL = struct.Struct("<QI12s")
 _MOST_TEXT = 1 << 28
 _WHOLE = float(1 << 53)
+_NONE: UInt32Array = np.empty(0, np.uint32)
 
 
 class NameBlock(NamedTuple):
@@ -120,12 +121,12 @@ class InputPart(Protocol):
         ...
 
     def crawled(self) -> UInt32Array:
-        """The nodes that were crawled, increasing."""
+        """The nodes that were crawled."""
         ...
 
 
 class PartWriter:
-    """Writes a part: first all names, then the nodes that were crawled, then all arcs, then :meth:`close`.
+    """A sink that writes a part; see :data:`inlink.graph.sinks.Sink`.
 
     Parameters
     ----------
@@ -133,11 +134,16 @@ class PartWriter:
         Open for writing, at its beginning.
     keep : bool
         Keep the weight of each arc, or the number of times that it occurs in the source.
+    meta : dict or None
+        JSON values for the header, which :meth:`close` writes.
     """
 
-    def __init__(self, file: BinaryIO, keep: bool) -> None:
-        self.header = PartHeader(keeps=keep)
-        self.keep = keep
+    turns = False
+
+    def __init__(self, file: BinaryIO, keep: bool, meta: dict[str, Any] | None = None) -> None:
+        self.keeps = keep
+        self._meta = {} if meta is None else meta
+        self._marked, self._num_arcs = False, 0
         self._file, self._place = file, 0
         self._last: UInt8Array = np.empty(0, np.uint8)
         self._codec = ZstdCompressor(level=1)
@@ -187,20 +193,24 @@ class PartWriter:
                 [output[: int(n)] for output, n in zip(outputs, used, strict=True)],
             )
             self._last = text[int(offsets[high - 1]) : int(offsets[high])].copy()
-            self.header.named = True
-            self.header.num_nodes += high - low
             low = high
 
-    def crawled(self, nodes: UInt32Array) -> None:
-        """Write the nodes that were crawled, uint32[k], increasing."""
-        self.header.marked = True
+    def crawled(self, parts: Iterable[UInt32Array], num_nodes: int) -> None:
+        """Write the nodes that were crawled, given as arrays of their numbers."""
+        self._marked = True
+        nodes, none = distinct(np.concatenate([_NONE, *parts])), np.empty(0, np.uint8)
         for start in range(0, len(nodes), ARCS):
-            block = np.ascontiguousarray(nodes[start : start + ARCS])
-            none: UInt8Array = np.empty(0, np.uint8)
+            block = nodes[start : start + ARCS]
             self._block(b"C", b"-", len(block), [block.view(np.uint8), none, none])
 
-    def arcs(self, arcs: UInt64Array, weights: Float64Array) -> None:
-        """Add sorted arcs, which follow those before. Weights may be empty unless the part keeps them."""
+    def begin(self, header: PartHeader, *_: object) -> None:
+        """Begin the rows."""
+        self._header = header
+        # A sum of fractions depends on their order, so they are added only once, when all parts are merged.
+        self.apart = not header.whole
+
+    def rows(self, low: int, high: int, arcs: UInt64Array, weights: Float64Array) -> None:
+        """Add the sorted arcs of the nodes in ``range(low, high)``. Weights may be empty unless they are kept."""
         from inlink.graph.kernels.parts import encode_arcs
 
         for start in range(0, len(arcs), ARCS):
@@ -208,17 +218,17 @@ class PartWriter:
             # These are long enough for arcs out of order too. Readers refuse such parts.
             rows, targets = np.empty(15 * len(block), np.uint8), np.empty(10 * len(block), np.uint8)
             used = encode_arcs(block, np.uint64(0), np.uint64(0), rows, targets)
-            coding, values = pack_weights(weights[start : start + ARCS] if self.keep else None)
+            coding, values = pack_weights(weights[start : start + ARCS] if self.keeps else None)
             self._block(b"A", coding, len(block), [rows[: int(used[0])], targets[: int(used[1])], values])
-        self.header.num_arcs += len(arcs)
+        self._num_arcs += len(arcs)
 
-    def close(self) -> PartHeader:
-        """Write the header, and return it. The file stays open."""
-        raw = msgspec.json.encode(self.header)
-        place = self._place
-        self._write(raw)
-        self._write(_TAIL.pack(place, crc32(raw), _MAGIC))
-        return self.header
+    def close(self, task: Work) -> None:
+        """Write the header. The file stays open."""
+        header = msgspec.structs.replace(
+            self._header, num_arcs=self._num_arcs, keeps=self.keeps, marked=self._marked, meta=self._meta
+        )
+        raw = msgspec.json.encode(header)
+        self._file.write(raw + _TAIL.pack(self._place, crc32(raw), _MAGIC))
 
 
 class PartFile:
@@ -259,14 +269,9 @@ class PartFile:
                 raise InputError(
                     f"{self.path} was made by a newer inlink: upgrade inlink, or remove the file"
                 )
-            self._header = msgspec.json.decode(raw, type=PartHeader)
+            self.header = msgspec.json.decode(raw, type=PartHeader)
         except (msgspec.MsgspecError, KeyError, TypeError, RecursionError):
             raise self.damaged("its header cannot be read") from None
-
-    @property
-    def header(self) -> PartHeader:
-        """The header of the part."""
-        return self._header
 
     def damaged(self, what: str) -> InputError:
         """Make the error for a damaged file; ``what`` describes the damage."""
@@ -328,13 +333,13 @@ class PartFile:
             bounds = np.uint64(count), np.uint64(len(last)), np.uint64(_MOST_TEXT)
             size = int(measure_names(shared, lengths, rest, *bounds))
             total += count
-            if size < 0 or not 0 < count <= NAMES or total > self._header.num_nodes:
+            if size < 0 or not 0 < count <= NAMES or total > self.header.num_nodes:
                 raise self.damaged("wrong names")
             block = NameBlock(np.empty(size, np.uint8), np.empty(count + 1, np.uint64))
             decode_names(shared, lengths, rest, last, *block)
             last = block.text[int(block.offsets[-2]) :]
             yield block
-        if self._header.named and total != self._header.num_nodes:
+        if self.header.named and total != self.header.num_nodes:
             raise self.damaged("names are missing")
 
     def degrees(self) -> Iterator[tuple[UInt64Array, UInt64Array]]:
@@ -343,7 +348,7 @@ class PartFile:
 
         for _, count, (rows,) in self._blocks(b"A", 1):
             sources, degrees = np.empty((2, min(count, ARCS)), np.uint64)
-            number = int(decode_rows(rows, np.uint64(self._header.num_nodes), sources, degrees))
+            number = int(decode_rows(rows, np.uint64(self.header.num_nodes), sources, degrees))
             if number < 0:
                 raise self.damaged("wrong arcs")
             yield sources[:number], degrees[:number]
@@ -355,10 +360,10 @@ class PartFile:
         zero, total, last = np.uint64(0), 0, np.uint64(0)
         for coding, count, (rows, targets, values) in self._blocks(b"A"):
             total += count
-            if not 0 < count <= ARCS or total > self._header.num_arcs:
+            if not 0 < count <= ARCS or total > self.header.num_arcs:
                 raise self.damaged("wrong number of arcs")
             arcs = np.empty(count, np.uint64)
-            sound = decode_arcs(rows, targets, zero, zero, np.uint64(self._header.num_nodes), arcs)
+            sound = decode_arcs(rows, targets, zero, zero, np.uint64(self.header.num_nodes), arcs)
             if not sound or arcs[0] < last:
                 raise self.damaged("wrong arcs")
             last = arcs[-1]
@@ -366,21 +371,16 @@ class PartFile:
             if coding != b"-" and weights is None:
                 raise self.damaged("wrong weights")
             yield ArcBlock(arcs, weights)
-        if total != self._header.num_arcs:
+        if total != self.header.num_arcs:
             raise self.damaged("arcs are missing")
 
     def crawled(self) -> UInt32Array:
-        """The nodes that were crawled, increasing."""
-        return self._crawled
-
-    @cached_property
-    def _crawled(self) -> UInt32Array:
+        """The nodes that were crawled."""
         raw: UInt8Array = np.concatenate(
             [np.empty(0, np.uint8), *(data for _, _, (data, _, _) in self._blocks(b"C"))]
         )
         nodes = raw[: len(raw) // 4 * 4].view(np.uint32)
-        below = not len(nodes) or int(nodes[-1]) < self._header.num_nodes
-        if len(raw) % 4 or not below or (nodes[1:] <= nodes[:-1]).any():
+        if len(raw) % 4 or (nodes >= self.header.num_nodes).any():
             raise self.damaged("wrong marks")
         return nodes
 

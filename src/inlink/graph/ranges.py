@@ -1,17 +1,15 @@
 """Arcs on disk, cut into ranges of nodes that fit in memory, so that each range can be sorted there."""
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
-from inlink.base.arrays import BoolArray, Float64Array, UInt8Array, UInt32Array, UInt64Array, distinct
-from inlink.base.progress import Work
-from inlink.graph.part import PartHeader, pack_weights, unpack_weights
+from inlink.base.arrays import Float64Array, UInt32Array, UInt64Array, distinct
+from inlink.graph.part import pack_weights, unpack_weights
 
-__all__ = ["BUCKET", "Bins", "Block", "Ranges", "Sink", "sort_arcs", "write_rows"]
+__all__ = ["BUCKET", "Bins", "Block", "Ranges", "sort_arcs"]
 
 Block = tuple[int, int, UInt64Array, Float64Array]
 """First node, node after the last, the arcs that begin there, and their weights or none."""
@@ -103,9 +101,7 @@ class Ranges:
 
         Arcs must be sorted if they are cut by source. If they are cut by target, they may be in any order.
         """
-        if len(self._pieces) == 1:
-            ends = np.array([0, len(arcs)])
-        elif self._by_target:
+        if self._by_target and len(self._pieces) > 1:
             from inlink.graph.kernels.parts import split_targets
 
             out, out_weights = np.empty_like(arcs), np.empty_like(weights)
@@ -113,16 +109,11 @@ class Ranges:
             split_targets(arcs, weights, self._shift, self._range_of, out, out_weights, counted)
             arcs, weights, ends = out, out_weights, counted.astype(np.int64)
         else:
-            ends = np.concatenate([[0], np.searchsorted(arcs, self._firsts), [len(arcs)]])
+            ends = np.array([0, *np.searchsorted(arcs, self._firsts), len(arcs)])
         for place in np.flatnonzero(np.diff(ends)).tolist():
             piece = slice(int(ends[place]), int(ends[place + 1]))
-            if self._by_target and len(weights):
-                order = np.argsort(arcs[piece])
-                self._keep(place, arcs[piece][order], weights[piece][order])
-                continue
-            if self._by_target:
-                sort_arcs(arcs[piece])
-            self._keep(place, arcs[piece], weights[piece])
+            pair = arcs[piece], weights[piece]
+            self._keep(place, *(sort_arcs(*pair) if self._by_target else pair))
         if self._held > _KEPT:
             self._flush()
 
@@ -161,28 +152,27 @@ class Ranges:
 
     def each(self) -> Iterator[Block]:
         """Yield the ranges in order, with their arcs in order of arrival. Remove the files."""
+        from inlink.graph.kernels.parts import decode_arcs
+
         if any(self._written):
             self._flush()
         for place, count in enumerate(self._counts):
             arcs = np.empty(count, np.uint64)
-            weights: list[Float64Array] = []
+            weights = [np.empty(0)]
             low = 0
             for piece in self._stored(place):
                 number, coding, *sizes = _PIECE.unpack_from(piece)
-                self._decode(place, piece, sizes, arcs[low : low + number])
+                data = np.frombuffer(piece, np.uint8)[_PIECE.size :]
+                rows, targets, values = np.split(data, np.cumsum(sizes[:2]))
+                out = arcs[low : low + number]
+                sound = decode_arcs(rows, targets, *self._origin(place), np.uint64(self._nodes), out)
                 low += number
-                if coding != b"-":
-                    values = np.frombuffer(piece, np.uint8)[_PIECE.size + sizes[0] + sizes[1] :]
-                    part = unpack_weights(coding, values, number)
-                    assert part is not None
-                    weights.append(part)
+                part = np.empty(0) if coding == b"-" else unpack_weights(coding, values, number)
+                assert sound, f"{self._path(place)} was changed while it was in use"
+                assert part is not None
+                weights.append(part)
             self._pieces[place] = []
-            yield (
-                self.bounds[place],
-                self.bounds[place + 1],
-                arcs,
-                np.concatenate(weights) if weights else np.empty(0),
-            )
+            yield self.bounds[place], self.bounds[place + 1], arcs, np.concatenate(weights)
 
     def _stored(self, place: int) -> Iterator[bytes]:
         yield from self._pieces[place]
@@ -192,88 +182,21 @@ class Ranges:
                     yield head + file.read(sum(_PIECE.unpack(head)[2:]))
             self._path(place).unlink()
 
-    def _decode(self, place: int, piece: bytes, sizes: list[int], out: UInt64Array) -> None:
-        from inlink.graph.kernels.parts import decode_arcs
 
-        data = np.frombuffer(piece, np.uint8)[_PIECE.size :]
-        rows, targets = data[: sizes[0]], data[sizes[0] : sizes[0] + sizes[1]]
-        sound = decode_arcs(rows, targets, *self._origin(place), np.uint64(self._nodes), out)
-        assert sound, f"{self._path(place)} was changed while it was in use"
+def sort_arcs(
+    arcs: UInt64Array, weights: Float64Array, *, by_weight: bool = False
+) -> tuple[UInt64Array, Float64Array]:
+    """Sort packed arcs, and return them with their weights: equal arcs in any order, or by weight.
 
-
-def sort_arcs(arcs: UInt64Array) -> None:
-    """Sort packed arcs in place. A copy of the arcs is in memory until they are sorted."""
+    Arcs without weights are sorted in place. A copy of the arcs is in memory until they are sorted.
+    """
     from inlink.graph.kernels.arcs import sort_digits
 
+    if len(weights):
+        order = np.lexsort((weights, arcs)) if by_weight else np.argsort(arcs)
+        return arcs[order], weights[order]
     if len(arcs) < _FEW:
         arcs.sort()
     else:
         sort_digits(arcs, np.empty_like(arcs))
-
-
-class Sink(Protocol):
-    """Takes a graph in order: names, marks, and then rows.
-
-    Attributes
-    ----------
-    in_order : bool
-        Whether names have to be in byte order.
-    keeps : bool
-        Whether weights are wanted; known after :meth:`begin`.
-    turns : bool
-        Whether inlinks are made.
-    apart : bool
-        Whether equal arcs stay apart, because their weights cannot be added up yet; known after :meth:`begin`.
-    """
-
-    in_order: bool
-    turns: bool
-    keeps: bool
-    apart: bool
-
-    def names(self, text: UInt8Array, offsets: UInt64Array) -> None:
-        """Add names: ``text[offsets[i]:offsets[i + 1]]``."""
-        ...
-
-    def order(self, order: UInt32Array) -> None:
-        """Take the nodes in the byte order of their names, uint32[n]. Called only if names are not sorted."""
-        ...
-
-    def crawled(self, nodes: Iterable[UInt32Array], num_nodes: int) -> None:
-        """Take the nodes that were crawled, as arrays of their numbers."""
-        ...
-
-    def begin(self, header: PartHeader, linking: BoolArray, places: UInt32Array, targets: Bins) -> None:
-        """Begin the rows.
-
-        `linking` is True for nodes with outlinks. For inlinks, `places` has the place of each node's row, and `targets`
-        has upper limits on the numbers of arcs by the place of their targets.
-        """
-        ...
-
-    def rows(self, low: int, high: int, arcs: UInt64Array, sums: Float64Array) -> None:
-        """Add the sorted arcs of the nodes in ``range(low, high)``."""
-        ...
-
-    def close(self, task: Work) -> None:
-        """Complete the graph after the last rows."""
-        ...
-
-
-def write_rows(ranges: Iterable[Block], sink: Sink, task: Work) -> None:
-    """Sort each range of arcs, merge equal arcs, and give the rows to a sink."""
-    from inlink.graph.kernels.arcs import merge
-
-    for low, high, arcs, weights in ranges:
-        task.advance(len(arcs))
-        if len(weights):
-            # Sums of floats must not depend on the order of the input.
-            order = np.lexsort((weights, arcs))
-            arcs, weights = arcs[order], weights[order]
-        else:
-            sort_arcs(arcs)
-        if not sink.apart:
-            sums = np.empty(len(arcs) if sink.keeps else 0, np.float64)
-            kept = int(merge(arcs, weights, sums))
-            arcs, weights = arcs[:kept], sums[:kept]
-        sink.rows(low, high, arcs, weights)
+    return arcs, weights

@@ -7,6 +7,7 @@ import numpy as np
 
 from inlink.base.arrays import AnyArray, UInt32Array
 from inlink.base.arrow import Column, capsule
+from inlink.base.strings import Strings
 from inlink.graph.names import Names
 
 if TYPE_CHECKING:
@@ -72,24 +73,23 @@ class Nodes(Collection[str | int]):
 
     def __init__(self, graph: "Graph") -> None:
         self._graph = graph
+        self._all: Sequence[str | int] = range(graph.num_nodes) if graph.names is None else graph.names
 
     def __len__(self) -> int:
-        return self._graph.num_nodes
+        return len(self._all)
 
     @overload
     def __getitem__(self, place: int) -> str | int: ...
     @overload
     def __getitem__(self, place: slice) -> list[str | int]: ...
     def __getitem__(self, place: int | slice) -> str | int | list[str | int]:
-        every: Sequence[str | int] = range(len(self)) if self._graph.names is None else self._graph.names
-        return list(every[place]) if isinstance(place, slice) else every[place]
+        return list(self._all[place]) if isinstance(place, slice) else self._all[place]
 
     def __iter__(self) -> Iterator[str | int]:
-        return iter(range(len(self)) if self._graph.names is None else self._graph.names)
+        return iter(self._all)
 
     def __contains__(self, node: object) -> bool:
-        names = self._graph.names
-        return node in (range(len(self)) if names is None else names)
+        return node in self._all
 
     def __repr__(self) -> str:
         return f"<{len(self):,} nodes of an inlink graph>"
@@ -166,15 +166,11 @@ class Edges(Collection[tuple[Any, Any]]):
 
 def _kind(names: Names | None) -> type:
     """Return str if all names are UTF-8, else bytes."""
-    try:
-        for low in range(0, len(names or ()), _BATCH):
-            assert names is not None
-            _strings(names.column(low, min(low + _BATCH, len(names))), str)
-    except UnicodeDecodeError:
-        return bytes
-    return str
+    size = 0 if names is None else len(names)
+    parts = (names.column(low, min(low + _BATCH, size)) for low in range(0, size, _BATCH) if names)
+    return str if all(part.is_utf8() for part in parts) else bytes
 
 
-def _strings(names: Any, kind: type) -> Column:
+def _strings(names: Strings, kind: type) -> Column:
     rows: list[bytes] = names.to_pylist()
     return rows if kind is bytes else [row.decode() for row in rows]

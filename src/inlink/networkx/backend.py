@@ -187,11 +187,13 @@ _TAKEN: dict[str, dict[str, _Rule]] = {
 """For each function and parameter: which values inlink takes, and why no others."""
 
 
-def _links_of(graph: Any) -> LinkGraph:
-    if isinstance(graph, LinkGraph):
-        return graph
+def _links_of(graph: Any, max_iter: int = 1) -> LinkGraph:
     if isinstance(graph, Graph):
-        return LinkGraph(graph, list(range(graph.num_nodes)) if graph.names is None else list(graph.names))
+        graph = LinkGraph(graph, list(graph.nodes))
+    if isinstance(graph, LinkGraph):
+        if graph.nodes and max_iter < 1:
+            raise nx.PowerIterationFailedConvergence(max_iter)
+        return graph
     raise NotImplementedError(f"inlink does not know graphs of type {type(graph).__name__}")
 
 
@@ -218,14 +220,12 @@ def pagerank(
     dangling: None = None,
 ) -> dict[Any, float]:
     """See ``networkx.pagerank``."""
-    links = _links_of(G)
+    links = _links_of(G, max_iter)
     if not links.nodes:
         return {}
     teleport = links.vector(personalization)
     if teleport is not None and teleport.sum() == 0:
         raise ZeroDivisionError
-    if max_iter < 1:
-        raise nx.PowerIterationFailedConvergence(max_iter)
     with _declining():
         ranking = inlink.pagerank(
             **links.arcs(weight),
@@ -251,11 +251,9 @@ def hits(
     method: str = "power_iteration",
 ) -> tuple[dict[Any, float], dict[Any, float]]:
     """See ``networkx.hits``."""
-    links = _links_of(G)
+    links = _links_of(G, max_iter)
     if not links.nodes:
         return {}, {}
-    if max_iter < 1:
-        raise nx.PowerIterationFailedConvergence(max_iter)
     if len(links) == 1 or not links.weights.num_arcs:
         raise NotImplementedError("NetworkX computes HITS only if there are two nodes and an edge")
     with _declining():
@@ -278,14 +276,12 @@ def eigenvector_centrality(
     weight: str | None = None,
 ) -> dict[Any, float]:
     """See ``networkx.eigenvector_centrality``."""
-    links = _links_of(G)
+    links = _links_of(G, max_iter)
     if not links.nodes:
         raise nx.NetworkXPointlessConcept("cannot compute centrality for the null graph")
     start = links.vector(nstart)
     if start is not None and not start.any():
         raise nx.NetworkXError("initial vector cannot have all zero values")
-    if max_iter < 1:
-        raise nx.PowerIterationFailedConvergence(max_iter)
     ranking = _eigenvector(links, tol, max_iter, start, weight)
     # NetworkX stops when a round changes the values by less than n·tol in L1, which is at most √n times as much.
     if not ranking.converged and not (ranking.residual or 0) < math.sqrt(len(links)) * tol:
@@ -333,11 +329,9 @@ def katz_centrality(
     weight: str | None = None,
 ) -> dict[Any, float]:
     """See ``networkx.katz_centrality``. The answer does not depend on ``nstart``."""
-    links = _links_of(G)
+    links = _links_of(G, max_iter)
     if not links.nodes:
         return {}
-    if max_iter < 1:
-        raise nx.PowerIterationFailedConvergence(max_iter)
     try:
         ranking = inlink.katz(
             **links.arcs(weight),

@@ -39,6 +39,7 @@ from inlink.rank.ranking import Ranking
 __all__ = ["Updated", "update_crawl", "update_crawldb"]
 
 Format = Literal["crawldb", "csv", "text", "seeds"]
+_BY_SUFFIX: dict[str, Format] = {".csv": "csv", ".txt": "text"}
 
 HEADER = (
     "Url,Status code,Status name,Fetch Time,Modified Time,Retries since fetch,Retry interval seconds,"
@@ -98,18 +99,8 @@ def update_crawl(graph: Graph, path: str | os.PathLike[str], *, clear: float = 0
         there = np.flatnonzero(nodes >= 0)
         values[start + there] = ranking.values[nodes[there]]
         scored += len(there)
-    ranking = Ranking(
-        values,
-        algorithm=ranking.algorithm,
-        iterations=ranking.iterations,
-        converged=ranking.converged,
-        error_bound=ranking.error_bound,
-        parameters=ranking.parameters | {"clear": float(clear)},
-        dangling=ranking.dangling,
-        note=ranking.note,
-        graph_uuid=crawl.uuid,
-        elapsed=ranking.elapsed,
-    )
+    ranking.values, ranking.columns, ranking.graph_uuid = values, {"value": values}, crawl.uuid
+    ranking.parameters["clear"] = float(clear)
     ranking.save(crawl, SCORES)
     return Updated(scored, crawl.num_nodes - scored)
 
@@ -162,11 +153,13 @@ def update_crawldb(
     scores = _Scores(graph, Ranking.load(graph, SCORES), clear)
     parts = _dump_parts(path)
     if parts is None:
-        chosen = format or _by_name(output)
+        chosen = format or _BY_SUFFIX.get(output.suffix.lower(), "crawldb")
         if chosen == "crawldb":
             _write_database(path, output, scores, tally)
         else:
-            _write_file(output, _database(_entries(path, tally), scores, chosen, tally))
+            entries = (entry for file in _files(path) for entry in records(file, TEXT, CRAWL_DATUM, tally))
+            with atomic_file(output) as work, work.open("wb") as copy:
+                copy.writelines(_database(entries, scores, chosen, tally))
         return Updated(scores.scored, scores.cleared)
     kind = _kind_of_dump(parts[0])
     if format not in (None, kind):
@@ -177,7 +170,8 @@ def update_crawldb(
         check_file(part, tally)
     read = _csv_dump if kind == "csv" else _text_dump
     with atomic_file(output) as work:
-        _write(work, read(parts, scores))
+        with work.open("wb") as copy:
+            copy.writelines(read(parts, scores))
         if scores.cleared > scores.scored and not allow_unmatched:
             raise InputError(
                 f"{path}: only {scores.scored:,} of {scores.scored + scores.cleared:,} URLs are in the web graph. "
@@ -191,11 +185,6 @@ _HINTS = {
     "csv": "Nutch's CSV has leftovers of other URLs behind URLs: dump as text, or name the crawl database itself.",
     "text": "Perhaps it is the dump of another crawl.",
 }
-
-
-def _by_name(output: Path) -> Format:
-    by_suffix: dict[str, Format] = {".csv": "csv", ".txt": "text"}
-    return by_suffix.get(output.suffix.lower(), "crawldb")
 
 
 def _dump_parts(path: Path) -> list[Path] | None:
@@ -219,17 +208,6 @@ def _kind_of_dump(path: Path) -> Literal["csv", "text"]:
     )
 
 
-def _write_file(output: Path, parts: Iterator[bytes]) -> None:
-    with atomic_file(output) as work:
-        _write(work, parts)
-
-
-def _write(path: Path, parts: Iterator[bytes]) -> None:
-    with path.open("wb") as file:
-        for part in parts:
-            file.write(part)
-
-
 def _nodes_of(names: Names, urls: Strings | list[bytes]) -> Int64Array:
     """Return the nodes of URLs, int64[n]; -1 for a URL without a node."""
     return names.find_all(urls) if len(names) else np.full(len(urls), -1)
@@ -246,17 +224,13 @@ def _blocks(values: Iterable[T]) -> Iterator[list[T]]:
 
 
 class _Scores:
-    """Looks up the scores of URLs, formatted as Nutch prints them."""
+    """Looks up the scores of URLs."""
 
     def __init__(self, graph: Graph, ranking: Ranking, clear: float) -> None:
         if graph.names is None:
             raise ParameterError("the nodes of this graph have no names, so it is not a web graph")
         self.names, self.ranking, self.clear = graph.names, ranking, clear
         self.scored = self.cleared = 0
-
-    def of(self, urls: list[bytes]) -> list[str]:
-        """Return the scores of URLs as Nutch prints them."""
-        return [java_float(value) for value in self.values(urls)]
 
     def values(self, urls: list[bytes]) -> list[float]:
         """Return the scores of URLs, and count them."""
@@ -275,11 +249,6 @@ class _Scores:
 def _files(path: Path) -> list[Path]:
     current = path / "current"
     return map_files(current if current.is_dir() else path)
-
-
-def _entries(path: Path, tally: Tally) -> Iterator[tuple[bytes, CrawlDatum]]:
-    for file in _files(path):
-        yield from records(file, TEXT, CRAWL_DATUM, tally)
 
 
 def _write_database(path: Path, output: Path, scores: _Scores, tally: Tally) -> None:
@@ -311,7 +280,8 @@ def _database(
     if format == "csv":
         yield HEADER.encode() + b"\n"
     for block in _blocks(entries):
-        for (url, datum), score in zip(block, scores.of([url for url, _ in block]), strict=True):
+        for (url, datum), value in zip(block, scores.values([url for url, _ in block]), strict=True):
+            score = java_float(value)
             if format != "seeds":
                 yield line(url, datum, score)
             elif re.search(rb"[\t\r\n]|^#|^\s|\s$", url):
@@ -385,9 +355,9 @@ def _csv_part(path: Path, scores: _Scores) -> Iterator[bytes]:
                             f"{path}, before line {reader.line_num + 1:,}: expected 11 fields; got {len(row)} "
                             "(perhaps a quote within a URL). Dump the database as text instead."
                         )
-                values = scores.of([row[0].encode("utf-8", "surrogateescape") for row in rows])
-                for row, score in zip(rows, values, strict=True):
-                    row[_SCORE] = score
+                values = scores.values([row[0].encode("utf-8", "surrogateescape") for row in rows])
+                for row, value in zip(rows, values, strict=True):
+                    row[_SCORE] = java_float(value)
                     yield _csv_line(row)
         except csv.Error as error:
             raise InputError(
@@ -403,6 +373,6 @@ def _text_dump(paths: list[Path], scores: _Scores) -> Iterator[bytes]:
                 if (entry := _ENTRY.fullmatch(line)) is not None:
                     url = entry[1]
                 elif line.startswith(b"Score: ") and url is not None:
-                    line = b"Score: " + scores.of([url])[0].encode()
+                    line = b"Score: " + java_float(scores.values([url])[0]).encode()
                     url = None
                 yield line + b"\n"

@@ -1,24 +1,32 @@
-"""Print a web graph as Nutch's NodeDumper, NodeReader and LinkDumper do.
+"""Print a web graph as Nutch's NodeDumper, NodeReader and LinkDumper do, or write its scores as Nutch's node database.
 
-Source: the classes of these names in org.apache.nutch.scoring.webgraph, Nutch 1.23. docs/nutch.md lists their bugs and
-undefined orders, and what is done here instead.
+Nutch's ScoreUpdater and its readers take LinkRank's scores from a node database, the folder ``nodes`` of its own web
+graph. It holds one part, a MapFile of URL and Node: the numbers of inlinks and outlinks, the score in 32 bits, and no
+metadata.
+
+Source: the classes of these names, Node and WebGraph.NodeDb in org.apache.nutch.scoring.webgraph, Nutch 1.23.
+docs/nutch.md lists their bugs and undefined orders, and what is done here instead.
 """
 
+import os
+import struct
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from inlink.base.arrays import Float64Array, Int64Array
+from inlink.base.folder import new_folder
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.names import NO_NODE, Names
 from inlink.nutch.java import java_float
+from inlink.nutch.mapfile import write_mapfile
 from inlink.rank.nutch_sites import numbers_of
-from inlink.rank.ranking import Ranking
-from inlink.rank.stored import list_rankings
+from inlink.rank.ranking import Ranking, list_rankings
 
-__all__ = ["SCORES", "dump_nodes", "read_links", "read_node"]
+__all__ = ["SCORES", "dump_nodes", "read_links", "read_node", "write_nodes"]
 
 # The name of the ranking that holds the scores of a web graph.
 SCORES = "linkrank"
@@ -57,13 +65,11 @@ def dump_nodes(
     inlink.errors.ParameterError
         If the graph has no names.
     """
-    if graph.names is None:
-        raise ParameterError("the nodes of this graph have no names, so it is not a web graph")
+    names = _names(graph)
     if what == "scores":
         values = np.asarray(Ranking.load(graph, SCORES).values)
     else:
         values = (graph.indegrees if what == "inlinks" else graph.outdegrees).astype(np.float64)
-    names = graph.names
     if group is None:
         places = np.arange(graph.num_nodes) if names.order is None else np.argsort(names.order)
     else:
@@ -104,7 +110,7 @@ def read_node(graph: Graph, url: str | bytes) -> list[str]:
     score = _scores(graph)[node]
     outdegree = int(graph.outdegrees[node])
     return [
-        f"{_name(graph, node)}:",
+        f"{_names(graph)[node]}:",
         f"  inlink score: {java_float(score)}",
         f"  outlink score: {java_float(score / max(outdegree, 1))}",
         f"  num inlinks: {int(graph.indegrees[node])}",
@@ -122,13 +128,50 @@ def read_links(graph: Graph, url: str | bytes) -> Iterator[str]:
     """
     node = graph.node(url)
     scores = _scores(graph)
-    yield f"{_name(graph, node)}:"
+    yield f"{_names(graph)[node]}:"
     for source in graph.inlinks(node).tolist():
         outdegree, score = int(graph.outdegrees[source]), float(scores[source])
         yield (
-            f"  {_name(graph, source)} - num inlinks: {int(graph.indegrees[source])}, num outlinks: {outdegree}, "
+            f"  {_names(graph)[source]} - num inlinks: {int(graph.indegrees[source])}, num outlinks: {outdegree}, "
             f"inlink score: {java_float(score)}, outlink score: {java_float(score / max(outdegree, 1))}, metadata: "
         )
+
+
+def write_nodes(graph: Graph, output: str | os.PathLike[str]) -> int:
+    """Write a web graph's nodes as Nutch's node database, and return their number.
+
+    Parameters
+    ----------
+    graph : Graph
+        A web graph that LinkRank was run on.
+    output : path-like
+        The folder to make.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If LinkRank has not been run.
+    inlink.errors.OutputError
+        If the folder exists, or cannot be written.
+    inlink.errors.ParameterError
+        If the nodes have no names.
+    """
+    names = _names(graph)
+    scores = np.asarray(Ranking.load(graph, SCORES).values)
+
+    def entries() -> Iterator[tuple[bytes, bytes]]:
+        for start in range(0, graph.num_nodes, _BLOCK):
+            places = np.arange(start, min(start + _BLOCK, graph.num_nodes))
+            nodes = places if names.order is None else names.order[places]
+            columns = (graph.indegrees[nodes], graph.outdegrees[nodes], scores[nodes])
+            for name, *values in zip(
+                names.take(nodes).to_pylist(), *(column.tolist() for column in columns), strict=True
+            ):
+                # The last number counts the entries of the metadata.
+                yield name, struct.pack(">iifi", *values, 0)
+
+    with new_folder(Path(output)) as work:
+        return write_mapfile(work / "part-r-00000", "org.apache.nutch.scoring.webgraph.Node", entries())
 
 
 def _scores(graph: Graph) -> Float64Array:
@@ -138,7 +181,7 @@ def _scores(graph: Graph) -> Float64Array:
     return np.zeros(graph.num_nodes)
 
 
-def _name(graph: Graph, node: int) -> str:
+def _names(graph: Graph) -> Names:
     if graph.names is None:
         raise ParameterError("the nodes of this graph have no names, so it is not a web graph")
-    return graph.names[node]
+    return graph.names

@@ -1,10 +1,17 @@
 """Fetched pages with their links: the common form of the sources of a web graph.
 
-Sources are Nutch's segments, folders of inlink crawls, graphs in any format, and an earlier web graph.
+Sources are Nutch's segments, web graphs and LinkDbs, folders of inlink crawls, graphs in any format, and an earlier
+web graph of inlink. A web graph of Nutch is a folder with ``outlinks/current``, ``inlinks`` and ``nodes``. Only its
+outlinks are read, because Nutch makes the others from them. A LinkDb is a folder with ``current``: for each URL the
+pages that link to it. It does not have the times at which these pages were fetched.
+
+Source: org.apache.nutch.scoring.webgraph.LinkDatum, org.apache.nutch.crawl.Inlinks and .Inlink, Nutch 1.23.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, groupby
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -14,14 +21,16 @@ from inlink.base.checked import is_remembered, remember
 from inlink.base.damage import Tally
 from inlink.base.folder import Folder
 from inlink.base.strings import Strings
-from inlink.errors import FolderError, FormatError, InputError, ParameterError
+from inlink.errors import FolderError, InputError, ParameterError
+from inlink.graph.batches import ArcBatch
+from inlink.graph.build import build_graph
 from inlink.graph.checks import RULES, check_offsets
 from inlink.graph.derive import arc_blocks
 from inlink.graph.graph import Graph
 from inlink.graph.names import Names, NameTable
-from inlink.nutch.fields import TEXT
-from inlink.nutch.sequencefile import records
-from inlink.nutch.writables import CRAWL_DATUM, GONE, PARSE_DATA
+from inlink.nutch.fields import TEXT, Fields, Writable
+from inlink.nutch.sequencefile import records, value_class
+from inlink.nutch.writables import CRAWL_DATUM, GONE, PARSE_DATA, read_map
 
 __all__ = [
     "FETCHED_FORMAT",
@@ -29,13 +38,17 @@ __all__ = [
     "Fetches",
     "fetches_of_crawl",
     "fetches_of_graph",
+    "fetches_of_linkdb",
+    "fetches_of_outlinks",
     "fetches_of_segment",
     "fetches_of_webgraph",
-    "in_blocks",
+    "is_linkdb",
+    "is_nutch_webgraph",
     "is_segment",
     "map_files",
-    "refuse_unparsed",
+    "nothing",
     "segments_in",
+    "unparsed_parts",
 ]
 
 FETCHED_KIND = "fetched"
@@ -45,6 +58,10 @@ FETCHED_FORMAT = 1
 _ROWS = 1 << 14
 _BYTES = 1 << 23
 _LINKS = 1 << 17
+
+
+_Page = tuple[bytes, int, list[bytes]]
+"""The URL of a page, the time of its fetch, and its links."""
 
 
 @dataclass
@@ -81,23 +98,8 @@ def is_segment(path: Path) -> bool:
 _UNPARSED = ("content", "crawl_fetch", "crawl_generate")
 
 
-def refuse_unparsed(path: Path) -> None:
-    """Refuse a segment that was fetched or generated and not parsed.
-
-    Raises
-    ------
-    inlink.errors.FormatError
-        If the folder is such a segment.
-    """
-    there = _parts_of_unparsed(path)
-    if there:
-        raise FormatError(
-            f"{path} is a segment that was not parsed: it has {', '.join(there)} but no parse_data. "
-            f"Run `nutch parse {path}` first."
-        )
-
-
-def _parts_of_unparsed(path: Path) -> list[str]:
+def unparsed_parts(path: Path) -> list[str]:
+    """Return the folders of a segment that was fetched or generated and not parsed; none for any other folder."""
     return [] if is_segment(path) else [name for name in _UNPARSED if (path / name).is_dir()]
 
 
@@ -114,7 +116,7 @@ def segments_in(folder: Path, tally: Tally) -> list[Path]:
     except OSError as error:
         raise InputError(f"{folder}: cannot be read ({error.strerror}). Name a folder of segments.") from None
     parsed = [path for path in inside if is_segment(path)]
-    unparsed = [path for path in inside if _parts_of_unparsed(path)]
+    unparsed = [path for path in inside if unparsed_parts(path)]
     if not parsed:
         many = f"{len(unparsed):,} segment{'s that were' if len(unparsed) > 1 else ' that was'} not parsed"
         what = (
@@ -166,22 +168,23 @@ def fetches_of_segment(path: Path, now: int, delete_gone: bool, tally: Tally) ->
     inlink.errors.InputError
         If the segment cannot be read.
     """
-    times: _Times | None = None
-    block = _Block()
-    if delete_gone and (path / "crawl_fetch").is_dir():
-        for url, status, moment in _fetched(path, tally):
-            if status in GONE and block.add(url, moment, []):
-                yield block.done()
-    for file in map_files(path / "parse_data"):
-        for url, (links, fetched) in records(file, TEXT, PARSE_DATA, tally):
-            if fetched is None:
-                times = times or _Times(path, tally)
-                fetched = times.of(url, now)
-            tally.pages += 1
-            tally.links += len(links)
-            if block.add(url, fetched, links):
-                yield block.done()
-    yield block.done()
+
+    def pages() -> Iterator[_Page]:
+        times: _Times | None = None
+        if delete_gone and (path / "crawl_fetch").is_dir():
+            for url, status, moment in _fetched(path, tally):
+                if status in GONE:
+                    yield url, moment, []
+        for file in map_files(path / "parse_data"):
+            for url, (links, fetched) in records(file, TEXT, PARSE_DATA, tally):
+                if fetched is None:
+                    times = times or _Times(path, tally)
+                    fetched = times.of(url, now)
+                tally.pages += 1
+                tally.links += len(links)
+                yield url, fetched, links
+
+    return _in_blocks(pages())
 
 
 def _fetched(segment: Path, tally: Tally) -> Iterator[tuple[bytes, int, int]]:
@@ -211,51 +214,146 @@ class _Times:
         return self.times[number] if number < len(self.times) else now
 
 
-class _Block:
-    """Collects pages until a block is full."""
-
-    def __init__(self) -> None:
-        self.clear()
-
-    def clear(self) -> None:
-        self.urls: list[bytes] = []
-        self.times: list[int] = []
-        self.counts: list[int] = []
-        self.links: list[bytes] = []
-        self.size = 0
-
-    def add(self, url: bytes, moment: int, links: list[bytes]) -> bool:
-        """Add a page. Return whether the block is full."""
-        self.urls.append(url)
-        self.times.append(moment)
-        self.counts.append(len(links))
-        self.links += links
-        self.size += len(url) + sum(map(len, links))
-        return len(self.urls) >= _ROWS or self.size >= _BYTES
-
-    def done(self) -> Fetches:
-        """Return the block, and begin another one."""
-        fetches = Fetches(
-            Strings.of(self.urls),
-            np.array(self.times, np.int64),
-            _offsets(np.array(self.counts, np.int64)),
-            Strings.of(self.links),
-        )
-        self.clear()
-        return fetches
+def _in_blocks(pages: Iterable[_Page]) -> Iterator[Fetches]:
+    block: list[_Page] = []
+    size = 0
+    for page in pages:
+        block.append(page)
+        size += len(page[0]) + sum(map(len, page[2]))
+        if len(block) >= _ROWS or size >= _BYTES:
+            yield _fetches_of(block)
+            block, size = [], 0
+    yield _fetches_of(block)
 
 
-def in_blocks(pages: Iterable[tuple[bytes, int, list[bytes]]]) -> Iterator[Fetches]:
-    """Yield pages, each with its URL, time and links, in blocks."""
-    block = _Block()
-    for url, moment, links in pages:
-        if block.add(url, moment, links):
-            yield block.done()
-    yield block.done()
+def _fetches_of(block: list[_Page]) -> Fetches:
+    urls, times, links = zip(*block, strict=True) if block else ((), (), ())
+    counts = np.array([len(targets) for targets in links], np.int64)
+    return Fetches(
+        Strings.of(urls), np.array(times, np.int64), _offsets(counts), Strings.of(chain.from_iterable(links))
+    )
 
 
 def _offsets(counts: Int64Array) -> Int64Array:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+
+
+# -- Nutch's web graphs and LinkDbs ----------------------------------------------------------------------------
+
+
+def _link_datum(fields: Fields) -> tuple[bytes, int]:
+    """Read the URL and the time of a LinkDatum."""
+    url = fields.text()
+    # The anchor and the score.
+    fields.text()
+    fields.float32()
+    time = fields.int64()
+    # The type of the link.
+    fields.byte()
+    return url, time
+
+
+def _inlinks(fields: Fields) -> list[bytes]:
+    """Read the URLs of the pages of an Inlinks."""
+    sources = []
+    for _ in range(fields.int32()):
+        sources.append(fields.text())
+        # The anchor.
+        fields.text()
+        if fields.byte():
+            read_map(fields)
+    return sources
+
+
+_LINK_DATUM = Writable("org.apache.nutch.scoring.webgraph.LinkDatum", _link_datum)
+_INLINKS = Writable("org.apache.nutch.crawl.Inlinks", _inlinks)
+
+
+def is_nutch_webgraph(path: Path) -> bool:
+    """Return whether a folder is a web graph that Nutch made."""
+    return (path / "outlinks" / "current").is_dir()
+
+
+def is_linkdb(path: Path) -> bool:
+    """Return whether a folder is Nutch's LinkDb.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        If the folder is a crawl database, which has no links, or cannot be read.
+    """
+    if not (path / "current").is_dir():
+        return False
+    name = value_class(map_files(path / "current")[0])
+    if name == "org.apache.nutch.crawl.CrawlDatum":
+        raise InputError(f"{path} is a crawl database, which has no links. Name segments or a LinkDb.")
+    return name == _INLINKS.name
+
+
+def fetches_of_outlinks(path: Path, tally: Tally) -> Iterator[Fetches]:
+    """Yield the pages of a web graph that Nutch made, with the times of their fetches and their links.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+    tally : Tally
+        Counts damage, pages and links.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        If the web graph cannot be read.
+    """
+
+    def pages() -> Iterator[_Page]:
+        for file in map_files(path / "outlinks" / "current"):
+            for url, entries in groupby(records(file, TEXT, _LINK_DATUM, tally), itemgetter(0)):
+                links = [link for _, link in entries]
+                newest = max(time for _, time in links)
+                # Nutch keeps the links of the newest fetch only.
+                kept = [target for target, time in links if time == newest]
+                tally.pages += 1
+                tally.links += len(kept)
+                yield url, newest, kept
+
+    return _in_blocks(pages())
+
+
+def fetches_of_linkdb(path: Path, now: int, tally: Tally) -> Iterator[Fetches]:
+    """Yield the pages of a LinkDb with their links, in byte order, as fetched `now`.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+    now : int
+        The time of all fetches, in milliseconds since 1970, UTC.
+    tally : Tally
+        Counts damage and links.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        If the LinkDb cannot be read.
+    """
+    yield from fetches_of_graph(build_graph(_arcs(path, tally), level="page"), str(path), now)
+
+
+def nothing() -> ArcBatch:
+    """Return an empty batch with names, so that a graph without links has names too."""
+    none = np.empty(0, np.uint32)
+    return ArcBatch(none, none, [])
+
+
+def _arcs(path: Path, tally: Tally) -> Iterator[ArcBatch]:
+    yield nothing()
+    for file in map_files(path / "current"):
+        for url, sources in records(file, TEXT, _INLINKS, tally):
+            tally.links += len(sources)
+            ends = np.zeros(len(sources), np.uint32)
+            starts = np.arange(1, len(sources) + 1, dtype=np.uint32)
+            yield ArcBatch(starts, ends, [url, *sources])
 
 
 # -- crawls and graphs -------------------------------------------------------------------------------------------
@@ -272,10 +370,11 @@ def fetches_of_crawl(path: Path, delete_gone: bool) -> Iterator[Fetches]:
         If the folder holds no crawl.
     """
     from inlink.sources.crawlarcs import crawl_source
-    from inlink.store.blocks import arcs_of, known_pages, page_columns
+    from inlink.store.blocks import arcs_of, page_columns
     from inlink.store.pages import STATES
+    from inlink.store.reader import known_pages
 
-    pages = known_pages(path)
+    pages = known_pages(path, with_urls=False)
     # The names are read after the pages, so that all of these pages have one.
     names = crawl_source(path).names
     assert names is not None
@@ -290,10 +389,7 @@ def fetches_of_crawl(path: Path, delete_gone: bool) -> Iterator[Fetches]:
             silent[sources[~left]] = True
             sources, targets = sources[left], targets[left]
         yield from _rows_of(names, sources, targets, times)
-    rest = np.flatnonzero(silent).astype(np.uint32)
-    for start in range(0, len(rest), _ROWS):
-        part = rest[start : start + _ROWS]
-        yield Fetches(names.take(part), times[part], np.zeros(len(part) + 1, np.int64), Strings.of([]))
+    yield from _without_links(names, np.flatnonzero(silent), times)
 
 
 def fetches_of_graph(graph: Graph, place: str, now: int) -> Iterator[Fetches]:
@@ -312,12 +408,14 @@ def fetches_of_graph(graph: Graph, place: str, now: int) -> Iterator[Fetches]:
     for near, far, _ in arc_blocks(graph):
         yield from _rows_of(graph.names, near, far, times)
     if graph.crawled is not None:
-        rest = np.flatnonzero(graph.crawled & (graph.outdegrees == 0)).astype(np.uint32)
-        for start in range(0, len(rest), _ROWS):
-            part = rest[start : start + _ROWS]
-            yield Fetches(
-                graph.names.take(part), times[part], np.zeros(len(part) + 1, np.int64), Strings.of([])
-            )
+        silent = np.flatnonzero(graph.crawled & (graph.outdegrees == 0))
+        yield from _without_links(graph.names, silent, times)
+
+
+def _without_links(names: Names, nodes: Int64Array, times: Int64Array) -> Iterator[Fetches]:
+    for start in range(0, len(nodes), _ROWS):
+        part = nodes[start : start + _ROWS].astype(np.uint32)
+        yield Fetches(names.take(part), times[part], np.zeros(len(part) + 1, np.int64), Strings.of([]))
 
 
 def _rows_of(

@@ -22,7 +22,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -122,9 +122,9 @@ def records(
         buffer = _Buffer(stream)
         wbits, blocks, sync = _header(buffer, path, key.name, value.name)
         if blocks:
-            yield from _CompressedBlocks(buffer, path, wbits, sync, tally).read(decode)
+            yield from _compressed_blocks(buffer, path, wbits, sync, tally, decode)
         else:
-            yield from _Records(buffer, path, wbits, sync, tally, stream.differs).read(decode)
+            yield from _Records(buffer, path, wbits, sync, tally, decode, stream.differs).read()
 
 
 def value_class(path: str | os.PathLike[str]) -> str:
@@ -192,13 +192,15 @@ _Decode = Callable[[bytes, bytes], tuple[K, V]]
 
 
 @dataclass
-class _Records:
+class _Records(Generic[K, V]):
     """Reads records that are not in blocks.
 
     Parameters
     ----------
     wbits : int
         Zlib's number for the codec of the values; 0 if they are not packed.
+    decode : callable
+        Makes a record of its key and value.
     differs : callable
         Takes two places of the file. Returns whether the bytes between them differ from their checksums.
     """
@@ -208,6 +210,7 @@ class _Records:
     wbits: int
     sync: bytes
     tally: Tally
+    decode: _Decode[K, V]
     differs: Callable[[int, int], bool]
 
     # The start of the next whole record in the searched bytes. If there is none, the place of the next sync mark.
@@ -216,7 +219,7 @@ class _Records:
     # A place from which the lengths of the records are known to lead to the target.
     leading: int = -1
 
-    def read(self, decode: _Decode[K, V]) -> Iterator[tuple[K, V]]:
+    def read(self) -> Iterator[tuple[K, V]]:
         """Yield the results of ``decode`` for the records."""
         buffer = self.buffer
         while head := buffer.peek(8):
@@ -229,17 +232,17 @@ class _Records:
             # record hides a mark if a mark ends within the next 19 bytes.
             ahead = buffer.peek(length + 27) if possible else b""
             if not possible or len(ahead) < length + 8 or self.sync in ahead:
-                self._pass_over("a SequenceFile's record that is cut or damaged", None, decode)
+                self._pass_over("a SequenceFile's record that is cut or damaged", None)
                 continue
             try:
-                record = self._record(ahead, 0, decode)
+                record = self._record(ahead, 0)
             except ValueError as error:
-                self._pass_over(str(error), length + 8, decode)
+                self._pass_over(str(error), length + 8)
                 continue
             buffer.go(8 + length)
             yield record
 
-    def _record(self, data: bytes, at: int, decode: _Decode[K, V]) -> tuple[K, V]:
+    def _record(self, data: bytes, at: int) -> tuple[K, V]:
         """Read the record that begins ``at`` bytes ahead."""
         length, key_length = struct.unpack_from(">ii", data, at)
         middle, end = at + 8 + key_length, at + 8 + length
@@ -251,14 +254,14 @@ class _Records:
                 value = _unpack(value, self.wbits, MAX_RECORD)
             except ValueError:
                 raise ValueError("a SequenceFile's value that cannot be unpacked") from None
-        return decode(data[at + 8 : middle], value)
+        return self.decode(data[at + 8 : middle], value)
 
-    def _pass_over(self, what: str, size: int | None, decode: _Decode[K, V]) -> None:
+    def _pass_over(self, what: str, size: int | None) -> None:
         """Move to the next record: over ``size`` bytes if this size is right. None: the size is unknown."""
         buffer, place = self.buffer, self.buffer.at
         if place >= self.target:
             region = self._before_sync()
-            start = self._first_whole(region, decode)
+            start = self._first_whole(region)
             self.whole = start is not None
             self.target, self.leading = place + (len(region) if start is None else start), -1
         if size is not None and (place == self.leading or self._leads_to_target(size)):
@@ -293,7 +296,7 @@ class _Records:
                 return ahead
             size *= 2
 
-    def _first_whole(self, data: bytes, decode: _Decode[K, V]) -> int | None:
+    def _first_whole(self, data: bytes) -> int | None:
         """Return the first place after the first byte at which a whole record begins."""
         for begin in range(1, len(data) - 8, _CHUNK):
             numbers = np.frombuffer(data[begin : begin + _CHUNK + 7], np.uint8).astype(np.int64)
@@ -303,45 +306,42 @@ class _Records:
             possible = (key_lengths > 0) & (key_lengths <= lengths) & (lengths <= rest)
             for place in np.flatnonzero(possible).tolist():
                 try:
-                    self._record(data, begin + place, decode)
+                    self._record(data, begin + place)
                 except ValueError:
                     continue
                 return int(begin + place)
         return None
 
 
-@dataclass
-class _CompressedBlocks:
-    """Reads the records of a file with block compression."""
-
-    buffer: _Buffer
-    path: str | os.PathLike[str]
-    wbits: int
-    sync: bytes
-    tally: Tally
-
-    def read(self, decode: _Decode[K, V]) -> Iterator[tuple[K, V]]:
-        """Yield the results of ``decode`` for the records."""
-        buffer, mark = self.buffer, _ESCAPE + self.sync
-        while buffer.peek(1):
-            place = buffer.at
+def _compressed_blocks(
+    buffer: _Buffer,
+    path: str | os.PathLike[str],
+    wbits: int,
+    sync: bytes,
+    tally: Tally,
+    decode: _Decode[K, V],
+) -> Iterator[tuple[K, V]]:
+    """Yield the results of ``decode`` for the records of a file with block compression."""
+    mark = _ESCAPE + sync
+    while buffer.peek(1):
+        place = buffer.at
+        try:
+            keys, values, size = _block(buffer, mark, wbits)
+        except ValueError:
+            # Search for the mark of the next block, not for that of this block.
+            buffer.go(1)
+            buffer.find(mark)
+            what = "a SequenceFile's block that is cut or damaged"
+            tally.damage(path, place, what, size=buffer.at - place)
+            continue
+        buffer.go(size)
+        for key, value in zip(keys, values, strict=True):
             try:
-                keys, values, size = _block(buffer, mark, self.wbits)
-            except ValueError:
-                # Search for the mark of the next block, not for that of this block.
-                buffer.go(1)
-                buffer.find(mark)
-                what = "a SequenceFile's block that is cut or damaged"
-                self.tally.damage(self.path, place, what, size=buffer.at - place)
+                record = decode(key, value)
+            except ValueError as error:
+                tally.damage(path, place, str(error))
                 continue
-            buffer.go(size)
-            for key, value in zip(keys, values, strict=True):
-                try:
-                    record = decode(key, value)
-                except ValueError as error:
-                    self.tally.damage(self.path, place, str(error))
-                    continue
-                yield record
+            yield record
 
 
 def _block(buffer: _Buffer, mark: bytes, wbits: int) -> tuple[list[bytes], list[bytes], int]:

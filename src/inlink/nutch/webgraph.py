@@ -23,7 +23,7 @@ from inlink.base.damage import Tally
 from inlink.base.folder import building
 from inlink.base.strings import Strings
 from inlink.base.unfinished import unfinished_folder
-from inlink.errors import FolderError, ParameterError
+from inlink.errors import FolderError, FormatError, ParameterError
 from inlink.graph.batches import ArcBatch
 from inlink.graph.build import build_graph
 from inlink.graph.graph import Graph, Level
@@ -35,13 +35,17 @@ from inlink.nutch.fetches import (
     Fetches,
     fetches_of_crawl,
     fetches_of_graph,
+    fetches_of_linkdb,
+    fetches_of_outlinks,
     fetches_of_segment,
     fetches_of_webgraph,
+    is_linkdb,
+    is_nutch_webgraph,
     is_segment,
-    refuse_unparsed,
+    nothing,
     segments_in,
+    unparsed_parts,
 )
-from inlink.nutch.linkdbs import fetches_of_linkdb, fetches_of_outlinks, is_linkdb, is_nutch_webgraph
 from inlink.nutch.urlrules import NutchUrlRules
 from inlink.rank.nutch_sites import numbers, site_names
 
@@ -142,7 +146,11 @@ def webgraph(
     if update:
         if into is None:
             raise ParameterError("`update` needs `into`, the folder of the web graph to update")
-        old = _opened(Path(into))
+        if not (Path(into) / "fetched").is_dir():
+            raise FolderError(
+                f"{into} is not a web graph that can be updated. Build one first, without --update."
+            )
+        old = Graph.open(into)
         rules = _same_rules(rules, old)
     elif not places:
         raise ParameterError("no source is given")
@@ -170,10 +178,10 @@ def webgraph(
             "sources": [_place(source) for source in places[:100]],
         }
         graph = build_graph(
-            chain([_nothing()], (_arcs(part, rules, level) for part in spill.newest())),
+            chain([nothing()], (_arcs(part, rules, level) for part in spill.newest())),
             level=level,
             into=into,
-            meta=lambda: meta | _skipped(tally),
+            meta=lambda: meta | ({"skipped": _skipped(tally)} if tally.skipped else {}),
         )
         if graph.path is not None and into is not None:
             _write_fetched(graph, spill)
@@ -192,7 +200,11 @@ def _open(source: Any) -> tuple[_Reader, Level | None]:
         from inlink.sources.read import read
         from inlink.store.reader import is_crawl
 
-        refuse_unparsed(path)
+        if there := unparsed_parts(path):
+            raise FormatError(
+                f"{path} is a segment that was not parsed: it has {', '.join(there)} but no parse_data. "
+                f"Run `nutch parse {path}` first."
+            )
         if is_nutch_webgraph(path):
             return lambda now, gone, tally: fetches_of_outlinks(path, tally), "page"
         if is_linkdb(path):
@@ -219,14 +231,6 @@ def _one_level(levels: list[Level | None]) -> Level | None:
     return next((level for level in levels if level is not None), None)
 
 
-def _opened(path: Path) -> Graph:
-    if not (path / "fetched").is_dir():
-        raise FolderError(
-            f"{path} is not a web graph that can be updated. Build one first, without --update."
-        )
-    return Graph.open(path)
-
-
 def _same_rules(rules: LinkRules | None, old: Graph) -> LinkRules:
     try:
         had = LinkRules(**old.meta["nutch"]["rules"])
@@ -241,12 +245,11 @@ def _same_rules(rules: LinkRules | None, old: Graph) -> LinkRules:
     return had
 
 
-def _skipped(tally: Tally) -> dict[str, Any]:
-    counts = {
+def _skipped(tally: Tally) -> dict[str, int]:
+    return {
         f"{reason}, first in {entry.path} at byte {entry.offset:,}{entry.passed_over}": entry.count
         for reason, entry in tally.skipped.items()
     }
-    return {"skipped": counts} if counts else {}
 
 
 class _Spill:
@@ -326,12 +329,6 @@ def _arcs(fetches: Fetches, rules: LinkRules, level: Level | None) -> ArcBatch:
     ends = np.arange(len(near), dtype=np.uint32) + np.uint32(len(linking))
     kept = Strings.concat([sources.take(linking), targets.filter(keep)])
     return ArcBatch(starts.astype(np.uint32), ends, kept)
-
-
-def _nothing() -> ArcBatch:
-    """Return an empty batch with names, so that a graph without links has names too."""
-    none = np.empty(0, np.uint32)
-    return ArcBatch(none, none, [])
 
 
 def _write_fetched(graph: Graph, spill: _Spill) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from inlink.nutch.fields import Fields, Writable
 
-__all__ = ["CRAWL_DATUM", "GONE", "PARSE_DATA", "STATUS", "CrawlDatum", "skip_map", "with_score"]
+__all__ = ["CRAWL_DATUM", "GONE", "PARSE_DATA", "STATUS", "CrawlDatum", "read_map", "with_score"]
 
 STATUS = {
     1: "db_unfetched", 2: "db_fetched", 3: "db_gone", 4: "db_redir_temp", 5: "db_redir_perm", 6: "db_notmodified",
@@ -94,7 +94,7 @@ def _parse_data(fields: Fields) -> tuple[list[bytes], int | None]:
         # The anchor.
         fields.text()
         if fields.byte():
-            _map(fields)
+            read_map(fields)
     time = None
     for name, values in _metadata(fields):
         if name == _FETCH_TIME and values and time is None:
@@ -156,7 +156,7 @@ def _crawl_datum(fields: Fields) -> CrawlDatum:
     score, modified = fields.float32(), fields.int64()
     size = fields.byte()
     signature = fields.take(size) if size > 0 else None
-    metadata = _map(fields) if version > 3 and fields.byte() else []
+    metadata = read_map(fields) if version > 3 and fields.byte() else []
     if version < 5:
         status = _OLD_STATUS.get(status, 1)
     raw = fields.data[begin : fields.at]
@@ -174,7 +174,7 @@ def _rounded(value: float) -> int:
     return int(value + 0.5) if abs(value) < 2**31 else 0
 
 
-def _map(fields: Fields, depth: int = 0) -> list[tuple[str, str]]:
+def read_map(fields: Fields, depth: int = 0) -> list[tuple[str, str]]:
     """Read a MapWritable, with keys and values as text."""
     if depth > _DEEPEST:
         raise ValueError("maps within maps")
@@ -187,11 +187,6 @@ def _map(fields: Fields, depth: int = 0) -> list[tuple[str, str]]:
         key = _writable(fields, classes, depth)
         entries.append((key, _writable(fields, classes, depth)))
     return entries
-
-
-def skip_map(fields: Fields) -> None:
-    """Read a MapWritable that is not needed."""
-    _map(fields)
 
 
 def _writable(fields: Fields, classes: dict[int, str], depth: int) -> str:
@@ -219,7 +214,7 @@ def _writable(fields: Fields, classes: dict[int, str], depth: int) -> str:
     if name == "MD5Hash":
         return fields.take(16).hex()
     if name in ("MapWritable", "SortedMapWritable"):
-        return "{" + ", ".join(f"{key}={value}" for key, value in _map(fields, depth + 1)) + "}"
+        return "{" + ", ".join(f"{key}={value}" for key, value in read_map(fields, depth + 1)) + "}"
     if name == "org.apache.nutch.protocol.ProtocolStatus":
         return _protocol_status(fields)
     raise ValueError("metadata of an unknown class")

@@ -13,7 +13,6 @@ from inlink.errors import OutputError
 
 __all__ = ["check", "save"]
 
-FORMATS = {".png": "png", ".svg": "svg", ".pdf": "pdf"}
 # Without dates and versions, equal pictures are equal files.
 METADATA: dict[str, dict[str, None]] = {
     "png": {"Software": None},
@@ -30,8 +29,8 @@ def check(path: str | os.PathLike[str]) -> str:
     inlink.errors.OutputError
         If the file has another extension.
     """
-    format = FORMATS.get(Path(path).suffix.lower())
-    if format is None:
+    format = Path(path).suffix.lower().removeprefix(".")
+    if format not in METADATA:
         raise OutputError(f"{path}: unknown extension: name a .png, .svg or .pdf file")
     return format
 

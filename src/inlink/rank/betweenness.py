@@ -116,14 +116,14 @@ def betweenness(
         scale /= others * (others - 1)
     sums = dependency_sums(graph, sources, None, endpoints, sampled, threads, "betweenness")
     parameters: dict[str, Any] = {
-        "k": None if k is None else int(k),
+        "k": k,
         "normalized": normalized,
         "endpoints": endpoints,
     }
     note = ""
     if sampled:
         error = scale * _sampling_error(graph, sums, len(sources), len(linking), endpoints, confidence)
-        parameters |= {"confidence": float(confidence), "seed": int(seed), "max_error": error}
+        parameters |= {"confidence": confidence, "seed": seed, "max_error": error}
         note = sample_note(f"{len(sources):,} of {len(linking):,} sources", confidence, error)
     values = sums.total * scale
     return ranking_of(

@@ -23,6 +23,7 @@ arcs, and the last ones touch only the nodes that still change.
 
 import math
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -40,7 +41,6 @@ from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rounding import ROUNDOFF
 
 if TYPE_CHECKING:
-    from inlink.rank.hyperball import Estimate, ValuesOf
     from inlink.rank.kernels.paths import DistanceSums
 
 __all__ = ["closeness", "harmonic"]
@@ -117,29 +117,14 @@ def closeness(
     >>> closeness(Graph.from_arcs([(0, 1), (1, 2)])).values.round(3).tolist()
     [0.0, 0.5, 0.667]
     """
-    began = time.perf_counter()
-    graph = as_graph(graph)
-    estimate = _estimate(graph, direction, exact, log2m, runs, seed, threads)
-    others = max(graph.num_nodes - 1, 1)
-    parameters: dict[str, Any] = {"direction": direction, "wf_improved": wf_improved}
 
     def values_of(far: Float64Array, reached: Float64Array) -> Float64Array:
         # Each distance is at least 1, but an estimate of their sum may be smaller.
         values = reached / np.maximum(np.maximum(far, reached), 1)
-        return values * (reached / others) if wf_improved else values
+        return values * (reached / max(len(reached) - 1, 1)) if wf_improved else values
 
-    if estimate is not None:
-        return _estimated(graph, "closeness", parameters, values_of, estimate, began)
-    sums, _ = _sums(graph, direction, threads, "closeness")
-    values = values_of(sums.far.astype(np.float64), sums.reached.astype(np.float64))
-    return ranking_of(
-        graph,
-        "closeness",
-        values,
-        began,
-        error_bound=float(5 * ROUNDOFF * values.sum()),
-        parameters=parameters,
-    )
+    parameters = {"direction": direction, "wf_improved": wf_improved}
+    return _ranking(graph, "closeness", parameters, values_of, exact, log2m, runs, seed, threads)
 
 
 @checked
@@ -194,87 +179,60 @@ def harmonic(
     >>> harmonic(Graph.from_arcs([(0, 1), (1, 2)])).values.tolist()
     [0.0, 1.0, 1.5]
     """
-    began = time.perf_counter()
-    graph = as_graph(graph)
-    estimate = _estimate(graph, direction, exact, log2m, runs, seed, threads)
-    parameters: dict[str, Any] = {"direction": direction}
-    if estimate is not None:
-        return _estimated(graph, "harmonic", parameters, lambda sums, _: sums, estimate, began)
-    sums, unit = _sums(graph, direction, threads, "harmonic centrality")
-    values: Float64Array = sums.inverse.astype(np.float64) / unit
-    return ranking_of(
-        graph,
-        "harmonic",
-        values,
-        began,
-        error_bound=float(sums.reached.sum() / (2 * unit) + 4 * ROUNDOFF * values.sum()),
-        parameters=parameters,
-    )
+    parameters = {"direction": direction}
+    return _ranking(graph, "harmonic", parameters, lambda sums, _: sums, exact, log2m, runs, seed, threads)
 
 
-def _estimate(
-    graph: Graph,
-    direction: str,
+def _ranking(
+    given_graph: GraphLike,
+    algorithm: str,
+    parameters: dict[str, Any],
+    values_of: Callable[[Float64Array, Float64Array], Float64Array],
     exact: bool | None,
     log2m: int | None,
     runs: int,
     seed: int,
     threads: int | None,
-) -> "Estimate | None":
-    """Check the parameters, and return those of an estimate; None for an exact result."""
+) -> Ranking:
+    """Return a ranking by the sums of distances, or of inverse distances for harmonic centrality."""
+    began = time.perf_counter()
+    graph = as_graph(given_graph)
     if exact and log2m is not None:
         raise ParameterError("`log2m` applies only to estimates: give `exact` or `log2m`, not both")
-    if exact is None:
-        exact = log2m is None and graph.num_nodes <= EXACT_NODES
-    if exact:
-        return None
-    from inlink.rank.hyperball import Estimate
-
-    return Estimate(LOG2M if log2m is None else int(log2m), runs, seed, threads)
-
-
-def _estimated(
-    graph: Graph,
-    algorithm: str,
-    parameters: dict[str, Any],
-    values_of: "ValuesOf",
-    estimate: "Estimate",
-    began: float,
-) -> Ranking:
-    """Return a ranking by HyperBall."""
+    inwards, inverse = parameters["direction"] == "in", algorithm == "harmonic"
+    if exact or (exact is None and log2m is None and graph.num_nodes <= EXACT_NODES):
+        all_sums, unit = _sums(graph, inwards, threads, "harmonic centrality" if inverse else algorithm)
+        sums = all_sums.inverse / unit if inverse else all_sums.far.astype(np.float64)
+        values = values_of(sums, all_sums.reached.astype(np.float64))
+        bound = all_sums.reached.sum() / (2 * unit) + 4 * ROUNDOFF * values.sum()
+        if not inverse:
+            bound = 5 * ROUNDOFF * values.sum()
+        return ranking_of(graph, algorithm, values, began, error_bound=float(bound), parameters=parameters)
     from inlink.rank.hyperball import STANDARD_ERROR, mean_of_runs
 
-    require_vectors(graph, node=44 if estimate.runs == 1 else 72)
-    rows: Rows | SplitRows = graph.split_in_rows
-    readers: Rows | SplitRows = graph.out_rows
-    if parameters["direction"] == "out":
-        rows, readers = readers, rows
-    log2m, runs, seed, _ = estimate
-    inverse = algorithm == "harmonic"
-    mean = mean_of_runs(rows, readers, values_of, estimate, inverse=inverse, label=algorithm)
+    require_vectors(graph, node=44 if runs == 1 else 72)
+    log2m = LOG2M if log2m is None else log2m
+    rows: tuple[Rows | SplitRows, Rows | SplitRows] = (graph.split_in_rows, graph.out_rows)
+    values, spread, steps = mean_of_runs(
+        *(rows if inwards else rows[::-1]), log2m, runs, seed, threads, values_of, inverse=inverse
+    )
     error = STANDARD_ERROR / math.sqrt((1 << log2m) * runs)
     by = f"HyperBall with {1 << log2m:,} registers" + (f", mean of {runs:,} runs" if runs > 1 else "")
-    seen = "" if mean.spread is None else f" by theory, {mean.spread:.2g} by the spread of the runs"
+    seen = "" if spread is None else f" by theory, {spread:.2g} by the spread of the runs"
+    parameters |= {"log2m": log2m, "runs": runs, "seed": seed, "relative_error": error, "spread": spread}
     return ranking_of(
         graph,
         algorithm,
-        mean.values,
+        values,
         began,
-        iterations=mean.steps,
+        iterations=steps,
         converged=False,
         note=f"{by}: relative standard error {error:.2g}{seen}; this is not a bound",
-        parameters={
-            **parameters,
-            "log2m": log2m,
-            "runs": runs,
-            "seed": seed,
-            "relative_error": error,
-            "spread": mean.spread,
-        },
+        parameters=parameters,
     )
 
 
-def _sums(graph: Graph, direction: str, threads: int | None, label: str) -> tuple["DistanceSums", float]:
+def _sums(graph: Graph, inwards: bool, threads: int | None, label: str) -> tuple["DistanceSums", float]:
     """Return the sums of distances to or from each node, and the unit of the inverse distances."""
     from inlink.base.jit import num_threads
     from inlink.rank.kernels.blocks import each_block
@@ -282,7 +240,7 @@ def _sums(graph: Graph, direction: str, threads: int | None, label: str) -> tupl
 
     n = graph.num_nodes
     require_vectors(graph, node=56 + (32 + 24 * WORDS) * num_threads(threads))
-    rows = graph.out_rows if direction == "in" else graph.in_rows
+    rows = graph.out_rows if inwards else graph.in_rows
     # The sum of n − 1 units fits in 64 bits.
     unit = np.uint64(1 << (64 - max(n, 1).bit_length()))
     all_sums: list[UInt64Array] = []

@@ -35,7 +35,7 @@ from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import node_values, require_vectors, use_weights
 from inlink.rank.krylov import length_of, principal_vector
-from inlink.rank.parameters import MaxIter, Start, ThreadCount, Tolerance, Weighted, check_rounds
+from inlink.rank.parameters import MaxIter, Start, ThreadCount, Tolerance, Weighted
 from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rowsums import RowSums
 
@@ -102,8 +102,7 @@ def eigenvector(
     """
     began = time.perf_counter()
     graph = as_graph(graph)
-    check_rounds(tol, 1000 if max_iter is None else max_iter)
-    max_iter = 1000 if max_iter is None else int(max_iter)
+    max_iter = 1000 if max_iter is None else max_iter
     require_vectors(graph, node=160)
     n = graph.num_nodes
     use = use_weights(graph, weighted)

@@ -27,7 +27,7 @@ from inlink.base.declare import Parameter, checked
 from inlink.base.progress import track
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import NodeValues, distribution, node_values, require_vectors, use_weights
-from inlink.rank.parameters import MaxIter, Start, ThreadCount, Tolerance, Weighted, check_rounds
+from inlink.rank.parameters import MaxIter, Start, ThreadCount, Tolerance, Weighted
 from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rowsums import RowSums
 
@@ -90,8 +90,7 @@ def hits(
     """
     began = time.perf_counter()
     graph = as_graph(graph)
-    check_rounds(tol, 1000 if max_iter is None else max_iter)
-    max_iter = 1000 if max_iter is None else int(max_iter)
+    max_iter = 1000 if max_iter is None else max_iter
     require_vectors(graph, node=88)
     n = graph.num_nodes
     weights = use_weights(graph, weighted)

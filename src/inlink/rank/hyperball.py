@@ -20,7 +20,6 @@ results have the same bits with any number of threads.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -43,30 +42,16 @@ from inlink.rank.kernels.hyperball import (
     next_step,
 )
 
-__all__ = ["STANDARD_ERROR", "Estimate", "HyperBall", "MeanOfRuns", "Sums", "ValuesOf", "mean_of_runs"]
+__all__ = ["STANDARD_ERROR", "HyperBall", "Sums", "mean_of_runs"]
 
 STANDARD_ERROR = 1.06
 """√m times the relative standard error of a ball's size, for m of at least 64 (Flajolet et al. 2007, theorem 1)."""
-
-ValuesOf = Callable[[Float64Array, Float64Array], Float64Array]
-"""Computes the values, float64[n], from the sums, float64[n], and the numbers of other nodes that reach each node."""
-
-
-class Estimate(NamedTuple):
-    """The parameters of an estimate; see :func:`inlink.rank.closeness.harmonic`."""
-
-    log2m: int
-    runs: int
-    seed: int
-    threads: int | None
-
 
 # Arcs between two looks at Ctrl-C.
 _ARCS = 1 << 24
 
 
-@dataclass(frozen=True)
-class Sums:
+class Sums(NamedTuple):
     """The result of a run.
 
     Attributes
@@ -81,26 +66,6 @@ class Sums:
 
     sums: Float64Array
     reached: Float64Array
-    steps: int
-
-
-@dataclass(frozen=True)
-class MeanOfRuns:
-    """The mean of several runs.
-
-    Attributes
-    ----------
-    values : float64[n]
-        The mean.
-    spread : float or None
-        The standard error of the mean by the spread of the runs, relative to the value. It is the root of the mean
-        square over the nodes whose value is not 0. None with one run.
-    steps : int
-        The largest number of steps of a run.
-    """
-
-    values: Float64Array
-    spread: float | None
     steps: int
 
 
@@ -148,16 +113,6 @@ class HyperBall:
         self._ends = np.empty((single, m), np.uint8)
         self._flags = [np.zeros(pairs, np.uint8) for _ in range(2)]
         self._few = len(lengths) // 8 + 64 if few is None else few
-
-    @property
-    def slots(self) -> UInt32Array:
-        """The number of each node's counter, uint32[n]; see :class:`inlink.rank.kernels.hyperball.Balls`."""
-        return self._by_node(self._slots)
-
-    @property
-    def counters(self) -> UInt8Array:
-        """The counters after a run, by their numbers: uint8[counters, m]."""
-        return np.concatenate([self._counters[0], self._ends])
 
     def run(self, key: int, *, inverse: bool, label: str) -> Sums:
         """Do the steps until no counter changes.
@@ -261,30 +216,40 @@ def _numbering(rows: Rows | SplitRows, readers: Rows | SplitRows) -> Numbering:
 def mean_of_runs(
     rows: Rows | SplitRows,
     readers: Rows | SplitRows,
-    values_of: ValuesOf,
-    estimate: Estimate,
+    log2m: int,
+    runs: int,
+    seed: int,
+    threads: int | None,
+    values_of: Callable[[Float64Array, Float64Array], Float64Array],
     *,
     inverse: bool,
-    label: str,
-) -> MeanOfRuns:
+) -> tuple[Float64Array, float | None, int]:
     """Return the mean over several runs of a function of their sums.
 
     Parameters
     ----------
     rows, readers : Rows or SplitRows
         As in :class:`HyperBall`.
-    values_of : ValuesOf
-        The function.
-    estimate : Estimate
-        The first runs of a seed are the same for any number of runs.
+    log2m, runs, seed, threads
+        As for :func:`inlink.rank.closeness.harmonic`. The first runs of a seed are the same for any number of runs.
+    values_of : callable
+        Computes the values, float64[n], from the sums, float64[n], and the numbers of other nodes that reach each node.
     inverse : bool
         True: the sums are those of the inverse distances, (1). False: those of the distances, (2).
-    label : str
-        Label of the progress display.
+
+    Returns
+    -------
+    values : float64[n]
+        The mean.
+    spread : float or None
+        The standard error of the mean by the spread of the runs, relative to the value. It is the root of the mean
+        square over the nodes whose value is not 0. None with one run.
+    steps : int
+        The largest number of steps of a run.
     """
-    log2m, runs, seed, threads = estimate
     balls = HyperBall(rows, readers, log2m, threads)
     mean, squares, steps = np.zeros(0), np.zeros(0), 0
+    label = "harmonic" if inverse else "closeness"
     for done, key in enumerate(np.random.SeedSequence(seed).generate_state(runs, np.uint64), 1):
         shown = label if runs == 1 else f"{label}, run {done} of {runs}"
         sums = balls.run(int(key), inverse=inverse, label=shown)
@@ -298,10 +263,10 @@ def mean_of_runs(
         mean = mean + change / done
         squares += change * (values - mean)
     if runs == 1:
-        return MeanOfRuns(mean, None, steps)
+        return mean, None, steps
     nodes = max(int(np.count_nonzero(mean)), 1)
     relative = np.divide(squares, mean**2, out=np.zeros(len(mean)), where=mean > 0)
-    return MeanOfRuns(mean, math.sqrt(float(relative.sum()) / (nodes * (runs - 1) * runs)), steps)
+    return mean, math.sqrt(float(relative.sum()) / (nodes * (runs - 1) * runs)), steps
 
 
 def _sigma(x: float) -> float:

@@ -139,10 +139,8 @@ def _short(value: object) -> str:
 def _node(graph: Graph, node: Any, what: str) -> int:
     try:
         return graph.node(node)
-    except UnknownNodeError as error:
-        raise UnknownNodeError(f"`{what}`: {error}") from None
-    except ParameterError as error:
-        raise ParameterError(f"`{what}`: {error}") from None
+    except (UnknownNodeError, ParameterError) as error:
+        raise type(error)(f"`{what}`: {error}") from None
 
 
 def distribution(graph: Graph, values: NodeValues, what: str) -> Float64Array:

@@ -115,9 +115,9 @@ def katz(
     check_rounds(tol, max_iter)
     use = use_weights(graph, weighted)
     require_vectors(graph, node=48, arc=32)
-    limit = 10_000 if max_iter is None else int(max_iter)
-    _check_alpha(graph, float(alpha), use, threads)
-    x, rounds, share = _solve(graph, float(alpha), tol, limit, use, threads)
+    limit = 10_000 if max_iter is None else max_iter
+    _check_alpha(graph, alpha, use, threads)
+    x, rounds, share = _solve(graph, alpha, tol, limit, use, threads)
     values, error = x * beta, share
     if normalized and len(x):
         length = float(np.linalg.norm(x))
@@ -131,8 +131,8 @@ def katz(
         iterations=rounds,
         converged=tol is not None and share <= tol,
         parameters={
-            "alpha": float(alpha),
-            "beta": float(beta),
+            "alpha": alpha,
+            "beta": beta,
             "tol": tol,
             "max_iter": max_iter,
             "normalized": normalized,
@@ -145,6 +145,8 @@ def _solve(
     graph: Graph, alpha: float, tol: float | None, limit: int, weighted: bool, threads: int | None
 ) -> tuple[Float64Array, int, float]:
     """Return x of (1) with β = 1, the number of rounds, and a bound on the relative error of every value."""
+    from inlink.base.jit import one_blas_thread
+
     n = graph.num_nodes
     if n == 0:
         return np.ones(0), 0, 0.0
@@ -156,7 +158,16 @@ def _solve(
         track("Katz", None, "rounds") as task,
     ):
         roundings = (graph.indegrees.astype(np.float64) + 6) * ROUNDOFF
-        residual = _Residual(sums, alpha, roundings)
+
+        def residual(x: Float64Array) -> tuple[Float64Array, float, bool]:
+            """Return r of (1), a bound on its largest exact value, and whether r may be rounding only."""
+            y = alpha * sums(x)
+            change = y + 1
+            change -= x
+            rounding = roundings * (np.abs(y) + np.abs(x) + 1)
+            size = np.abs(change)
+            return change, float((size + rounding).max()), bool((size <= rounding).all())
+
         x, rounds, wait, at = np.ones(n), 0, DEPTH, DEPTH
         change, theta, done = residual(x)
         best = theta
@@ -169,7 +180,9 @@ def _solve(
             if rounds >= limit or done or (tol is not None and share <= tol):
                 return x, rounds, share
             if rounds >= at and rounds + DEPTH < limit:
-                ahead = x + residual.gmres(change)
+                largest = float(np.abs(change).max())
+                with one_blas_thread():
+                    ahead = x + solve(lambda v: v - alpha * sums(v), change / largest, DEPTH) * largest
                 proposed = residual(ahead)
                 rounds += DEPTH + 1
                 task.advance(DEPTH + 1)
@@ -185,32 +198,6 @@ def _solve(
             best = min(best, theta)
             rounds += 1
             task.advance(1, f"error of each value {share:.1e}")
-
-
-class _Residual:
-    """The residual r of (1) with β = 1, and the bound that follows from it."""
-
-    def __init__(self, sums: RowSums, alpha: float, roundings: Float64Array) -> None:
-        self.sums, self.alpha, self.roundings = sums, alpha, roundings
-
-    def __call__(self, x: Float64Array) -> tuple[Float64Array, float, bool]:
-        """Return the residual, a bound on its largest exact value, and whether the residual may be rounding only."""
-        y = self.alpha * self.sums(x)
-        change = y + 1
-        change -= x
-        rounding = self.roundings * (np.abs(y) + np.abs(x) + 1)
-        size = np.abs(change)
-        theta = float((size + rounding).max())
-        return change, theta, bool((size <= rounding).all())
-
-    def gmres(self, change: Float64Array) -> Float64Array:
-        """Return a correction of x, from :data:`DEPTH` steps of GMRES."""
-        from inlink.base.jit import one_blas_thread
-
-        largest = float(np.abs(change).max())
-        with one_blas_thread():
-            correction = solve(lambda v: v - self.alpha * self.sums(v), change / largest, DEPTH)
-        return correction * largest
 
 
 def _check_alpha(graph: Graph, alpha: float, weighted: bool, threads: int | None) -> None:

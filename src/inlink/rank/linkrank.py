@@ -38,7 +38,7 @@ from inlink.rank.inputs import require_vectors
 from inlink.rank.loops import Loops
 from inlink.rank.loops import loops as find_loops
 from inlink.rank.nutch_sites import numbers_of
-from inlink.rank.parameters import MaxIter, ThreadCount, Tolerance, check_rounds
+from inlink.rank.parameters import MaxIter, ThreadCount, Tolerance
 from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rounding import ROUNDOFF
 
@@ -111,7 +111,6 @@ def linkrank(
     True
     """
     began = time.perf_counter()
-    check_rounds(tol, max_iter if max_iter is not None else ITERATIONS)
     if damping == 1 and tol is not None:
         raise ParameterError(
             "`damping` must be in [0, 1) if `tol` is given; got 1. Give `max_iter` without `tol`, because nothing "
@@ -137,8 +136,8 @@ def linkrank(
             "tol": tol,
             "damping": damping,
             "start": start,
-            "limit_page": bool(limit_page),
-            "limit_domain": bool(limit_domain),
+            "limit_page": limit_page,
+            "limit_domain": limit_domain,
             "loops": loops.depth if isinstance(loops, Loops) else loops,
         },
         dangling="lost",
@@ -207,21 +206,17 @@ def _counting(
         marks = loops.marks
     else:
         marks = np.zeros(0, np.bool_) if loops is None else find_loops(graph, depth=loops).marks
-    none = np.empty(0, np.uint32)
-    pages, page_count, domains, domain_count = none, 0, none, 0
-    if limit_page:
-        pages, table = numbers_of(graph, "page")
-        page_count = table.known
-    if limit_domain:
-        domains, table = numbers_of(graph, "domain")
-        domain_count = table.known
-    unweighted = np.empty(0)
+    unweighted, none = np.empty(0), np.empty(0, np.uint32)
     inlinks = WeightedRows(graph.in_rows.offsets, graph.in_rows.nodes, unweighted)
-    if not (page_count or domain_count or len(marks)):
+    pages, domains = none, none
+    if graph.names is not None:
+        pages = numbers_of(graph, "page")[0] if limit_page else none
+        domains = numbers_of(graph, "domain")[0] if limit_domain else none
+    if not (len(pages) or len(domains) or len(marks)):
         return inlinks
     outlinks = WeightedRows(graph.out_rows.offsets, graph.out_rows.nodes, unweighted)
-    sites = Sites(none, domains if domain_count else none, pages if page_count else none)
-    seen = Seen(np.full(domain_count, NONE), np.full(page_count, NONE))
+    sites = Sites(none, domains, pages)
+    seen = Seen(np.full(len(domains), NONE), np.full(len(pages), NONE))
     require_vectors(graph, node=8, arc=4)
     offsets, nodes = np.empty(graph.num_nodes + 1, np.uint64), np.empty(graph.num_arcs, np.uint32)
     kept = counting_inlinks(outlinks, inlinks, marks, sites, seen, offsets, nodes)

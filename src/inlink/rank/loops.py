@@ -174,4 +174,4 @@ def loops(
         bounds: AnyArray = chunks_by_arcs(outlinks.offsets, 4 * count if count > 1 else 1)
         with Threads(count) as pool:
             on_threads(work, bounds, pool if count > 1 else None)
-    return Loops(graph, int(depth), marks, time.perf_counter() - began)
+    return Loops(graph, depth, marks, time.perf_counter() - began)

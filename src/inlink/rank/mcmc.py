@@ -134,10 +134,10 @@ def mcmc(
 
     spread = _Spread(graph.num_nodes)
     with track("walks", walks, "rounds") as task:
-        for visits in each_block(int(walks), num_threads(threads), lambda: None, work):
+        for visits in each_block(walks, num_threads(threads), lambda: None, work):
             spread.add(visits)
             task.advance(1)
-    parameters = {"method": method, "order": order, "seed": int(seed)}
+    parameters = {"method": method, "order": order, "seed": seed}
     return _ranking(graph, spread, confidence, damping, weighted, threads, parameters, began)
 
 
@@ -251,7 +251,7 @@ class Walks:
         spread = _Spread(self._graph.num_nodes)
         for _, path in self._recorded:
             spread.add(np.bincount(path, minlength=self._graph.num_nodes))
-        parameters = {"method": "stop-at-dangling", "order": "cyclic", "seed": int(self._seed)}
+        parameters = {"method": "stop-at-dangling", "order": "cyclic", "seed": self._seed}
         parameters["updates"] = self._generation - 1
         return _ranking(
             self._graph, spread, confidence, self._damping, self._weighted, self._threads, parameters, began
@@ -292,7 +292,7 @@ def _arcs(graph: Graph, weighted: bool) -> "Arcs":
 
 def _key(seed: int, generation: int, number: int) -> np.uint64:
     """Return the key of the random numbers of a round of walks."""
-    return np.uint64(np.random.SeedSequence([int(seed), generation, number]).generate_state(1, np.uint64)[0])
+    return np.uint64(np.random.SeedSequence([seed, generation, number]).generate_state(1, np.uint64)[0])
 
 
 class _Spread:
@@ -366,7 +366,7 @@ def _ranking(
     x = np.empty(0)
     if n:
         x, half_width, distance = spread.result(confidence)
-        with linear_problem(graph, np.full(1, 1 / n), float(damping), use, threads) as problem:
+        with linear_problem(graph, np.full(1, 1 / n), damping, use, threads) as problem:
             bound = jacobi_sweep(problem, x, np.empty(problem.size), np.empty(0))[0]
         parameters |= {"half_width": float(half_width.max()), "l1_estimate": distance}
         note = (
@@ -375,7 +375,7 @@ def _ranking(
         )
     parameters |= {
         "walks": len(spread.all),
-        "damping": float(damping),
+        "damping": damping,
         "confidence": confidence,
         "weighted": use,
     }

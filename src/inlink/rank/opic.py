@@ -119,12 +119,12 @@ def opic(
     check_rounds(tol, max_iter)
     use = use_weights(graph, weighted)
     require_vectors(graph, node=104)
-    limit = ROUNDS if max_iter is None else int(max_iter)
+    limit = ROUNDS if max_iter is None else max_iter
     n, rounds, bound = graph.num_nodes, 0, 0.0
     x, virtual = np.empty(0), 1.0
     if n:
         exact, doubt = _stationary(graph, use, GOAL if tol is None else min(GOAL, tol / 100))
-        economy = _Economy(graph, use, order, int(seed))
+        economy = _Economy(graph, use, order, seed)
         with track("OPIC", None if tol is not None else limit, "rounds") as task:
             while True:
                 x, virtual = economy.importance()
@@ -135,7 +135,7 @@ def opic(
                 economy.round()
                 rounds += 1
                 task.advance(1, f"error ≤ {bound:.1e}")
-    parameters = {"order": order, "tol": tol, "max_iter": max_iter, "seed": int(seed), "weighted": use}
+    parameters = {"order": order, "tol": tol, "max_iter": max_iter, "seed": seed, "weighted": use}
     return ranking_of(
         graph,
         "opic",

@@ -141,26 +141,24 @@ def pagerank(
     if certain is not None and tol is None:
         raise ParameterError("`certain` needs a `tol`: without one the number of sweeps is fixed")
     graph = as_graph(graph)
-    parameters = {"damping": float(damping), "tol": tol, "max_iter": max_iter, "method": method}
+    parameters = {"damping": damping, "tol": tol, "max_iter": max_iter, "method": method}
     parameters |= {"personalized": personalization is not None, "weighted": use_weights(graph, weighted)}
     if certain is not None:
-        parameters["certain"] = int(certain)
+        parameters["certain"] = certain
     vectors = sum(each is not None for each in (personalization, start, certain))
     node, linking = (20, 12) if method == "power" else (12, 56)
     require_vectors(graph, node=node + 16 * vectors, linking=linking + 16 * bool(parameters["weighted"]))
     n = graph.num_nodes
-    limit = 10_000 if max_iter is None else int(max_iter)
+    limit = 10_000 if max_iter is None else max_iter
     x, rounds, bound = np.empty(0), 0, 0.0
     if n:
         teleport, first = first_vectors(graph, personalization, start)
-        with linear_problem(
-            graph, teleport, float(damping), bool(parameters["weighted"]), threads
-        ) as problem:
+        with linear_problem(graph, teleport, damping, bool(parameters["weighted"]), threads) as problem:
             solve = _power if method == "power" else _gauss_seidel
             x, rounds, bound = solve(problem, first, tol, limit)
             if certain is not None:
-                x, rounds, bound = _until_certain(solve, problem, (x, rounds, bound), int(certain), limit)
-    note = "" if certain is None else certain_places(x, bound, int(certain)).summary()
+                x, rounds, bound = _until_certain(solve, problem, (x, rounds, bound), certain, limit)
+    note = "" if certain is None else certain_places(x, bound, certain).summary()
     return ranking_of_solution(graph, (x, rounds, bound), parameters, began, note)
 
 

@@ -101,11 +101,11 @@ def percolation(
         others[node] = math.fsum(np.delete(x, node))
     weight = np.divide(1.0, others, out=np.zeros(n), where=others > 0) / max(n - 2, 1)
     percolated = np.flatnonzero((x > 0) & (graph.outdegrees > 0)).astype(np.uint32)
-    parameters: dict[str, Any] = {"states": states is not None, "k": None if k is None else int(k)}
+    parameters: dict[str, Any] = {"states": states is not None, "k": k}
     shares: Float64Array = x[percolated]
     sources, draws, note = percolated, 0, ""
     if k is not None and k < len(percolated):
-        draws, sum_ = int(k), math.fsum(shares)
+        draws, sum_ = k, math.fsum(shares)
         drawn = np.random.default_rng(seed).choice(percolated, draws, p=shares / sum_)
         sources, times = np.unique(drawn, return_counts=True)
         shares = np.asarray(times * (sum_ / draws), np.float64)
@@ -113,7 +113,7 @@ def percolation(
         most = float((weight[between] * (max(n - 2, 1) * sum_)).max(initial=0.0))
         nodes = max(int(between.sum()), 1)
         error = most * math.sqrt(math.log(2 * nodes / (1 - confidence)) / (2 * draws))
-        parameters |= {"confidence": float(confidence), "seed": int(seed), "max_error": error}
+        parameters |= {"confidence": confidence, "seed": seed, "max_error": error}
         note = sample_note(f"{draws:,} draws of {len(percolated):,} sources", confidence, error)
     sums = dependency_sums(graph, sources, shares, False, False, threads, "percolation")
     values = sums.total * weight

@@ -1,20 +1,22 @@
 """`Ranking`: a value for each node, its accuracy and its parameters; saved in the graph's folder or in a table."""
 
+import contextlib
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from inlink.base.arrays import Float64Array
+from inlink.base.checked import is_remembered, remember
 from inlink.base.declare import Parameter, plain
+from inlink.base.folder import Folder, building
 from inlink.base.table import html_table
-from inlink.errors import DamageError, FolderError, ParameterError, UnknownNodeError
-from inlink.graph.names import Names, node_number
+from inlink.errors import DamageError, FolderError, OutputError, ParameterError, UnknownNodeError
+from inlink.graph.names import Names, encode, node_number
 from inlink.rank.certain import FirstPlaces, best_nodes, certain_places
-from inlink.rank.stored import FORMAT, read_ranking, write_ranking
 
 if TYPE_CHECKING:
     import pandas
@@ -22,12 +24,41 @@ if TYPE_CHECKING:
 
     from inlink.graph.graph import Graph
 
-__all__ = ["Ranking", "ranking_of"]
+__all__ = ["FORMAT", "KIND", "Ranking", "list_rankings", "ranking_of"]
 
+KIND = "ranking"
+FORMAT = 1
+
+# The version of the checks of a folder's values.
+_RULES = 1
 _BATCH = 1 << 16
 # Parameters of samples and of counters, whose values have no certain bound.
 _ESTIMATES = {"confidence", "log2m"}
 _TOP = Parameter(name="k", kind=int, at_least=0)
+
+
+def _bound(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+# The fields of the description, and how they are read from JSON.
+_READ: dict[str, Callable[[Any], Any]] = {
+    "algorithm": str,
+    "error_bound": _bound,
+    "residual": _bound,
+    "iterations": int,
+    "converged": bool,
+    "parameters": dict,
+    "dangling": _unchanged,
+    "unique": _unchanged,
+    "note": str,
+    "graph_uuid": _unchanged,
+    "elapsed": float,
+}
 
 
 class Ranking:
@@ -233,24 +264,12 @@ class Ranking:
     # -- its description, as JSON ---------------------------------------------------------------------------
 
     def _meta(self) -> dict[str, Any]:
-        return {
-            "version": FORMAT,
-            "algorithm": self.algorithm,
-            "columns": list(self.columns),
-            "error_bound": None
-            if self.error_bound is None
+        meta = {"version": FORMAT, "algorithm": self.algorithm, "columns": list(self.columns)}
+        for name, read in _READ.items():
+            value = plain(getattr(self, name))
             # JSON has no inf.
-            else str(float(self.error_bound)),
-            "residual": None if self.residual is None else str(float(self.residual)),
-            "iterations": int(self.iterations),
-            "converged": bool(self.converged),
-            "parameters": self.parameters,
-            "dangling": self.dangling,
-            "unique": self.unique,
-            "note": self.note,
-            "graph_uuid": self.graph_uuid,
-            "elapsed": float(self.elapsed),
-        }
+            meta[name] = str(float(value)) if read is _bound and value is not None else value
+        return meta
 
     @classmethod
     def _of(
@@ -263,22 +282,9 @@ class Ranking:
                 )
             if meta["columns"] != ["value"] and meta["columns"] != ["authorities", "hubs"]:
                 raise ValueError(f"columns {meta['columns']}")
-            return cls(
-                columns[0],
-                algorithm=str(meta["algorithm"]),
-                names=names,
-                error_bound=None if meta["error_bound"] is None else float(meta["error_bound"]),
-                residual=None if meta["residual"] is None else float(meta["residual"]),
-                iterations=int(meta["iterations"]),
-                converged=bool(meta["converged"]),
-                parameters=dict(meta["parameters"]),
-                dangling=meta["dangling"],
-                unique=meta["unique"],
-                note=str(meta["note"]),
-                hubs=columns[1] if len(meta["columns"]) == 2 else None,
-                graph_uuid=meta["graph_uuid"],
-                elapsed=float(meta["elapsed"]),
-            )
+            hubs = columns[1] if len(meta["columns"]) == 2 else None
+            description = {name: read(meta[name]) for name, read in _READ.items()}
+            return cls(columns[0], names=names, hubs=hubs, **description)
         except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
             raise DamageError(
                 f"{place}: the ranking's description cannot be read ({error}): make it again"
@@ -303,7 +309,20 @@ class Ranking:
         inlink.errors.ParameterError
             If the name cannot be the name of a folder.
         """
-        return write_ranking(graph, name or self.algorithm, self.columns, self._meta())
+        graph = _opened(graph)
+        name = _checked(name or self.algorithm)
+        if graph.path is None:
+            raise OutputError("this graph is in memory only: save the ranking with to_csv or to_parquet")
+        if self.graph_uuid != graph.uuid or len(self) != graph.num_nodes:
+            raise OutputError(
+                f"{graph.path}: this ranking belongs to another graph, or to an earlier version of this one"
+            )
+        target = graph.path / "rankings" / name
+        with building(target, KIND, FORMAT) as folder:
+            for column, values in self.columns.items():
+                folder.write(column, values)
+            folder.header.meta = self._meta()
+        return target
 
     @classmethod
     def load(cls, graph: "Graph | str | os.PathLike[str]", name: str) -> "Ranking":
@@ -314,8 +333,26 @@ class Ranking:
         inlink.errors.FolderError
             If there is no ranking of this name, it is damaged, or the graph has been rebuilt since.
         """
-        path, meta, columns, names = read_ranking(graph, name)
-        return cls._of(meta, columns, names, str(path))
+        graph = _opened(graph)
+        if graph.path is None:
+            raise FolderError("this graph is in memory only and keeps no rankings")
+        path = graph.path / "rankings" / _checked(name)
+        if not path.exists():
+            others = f" (it has: {have})" if (have := ", ".join(list_rankings(graph))) else ""
+            raise FolderError(
+                f"{graph.path} has no ranking {name!r}{others}: make it with inlink rank {graph.path}"
+            )
+        folder = Folder(path, KIND, FORMAT)
+        meta = folder.header.meta
+        columns = [column for column in ("value", "authorities", "hubs") if column in folder]
+        if meta.get("graph_uuid") != graph.uuid or any(
+            folder.header.files[column].length != graph.num_nodes for column in columns
+        ):
+            raise FolderError(f"{path} belongs to an earlier version of {graph.path}: rank the graph again")
+        if meta.get("columns") != columns:
+            raise FolderError(f"{path}: the header is damaged (columns): rank the graph again")
+        _check_values(folder, columns)
+        return cls._of(meta, [folder.array(column) for column in columns], graph.names, str(path))
 
     # -- in memory ---------------------------------------------------------------------------------------------
 
@@ -417,3 +454,48 @@ def ranking_of(
     """Return the ranking of a graph that began at ``time.perf_counter()``; see :class:`Ranking` for the rest."""
     names, uuid, elapsed = graph.names, graph.uuid, time.perf_counter() - began
     return Ranking(values, algorithm=algorithm, names=names, graph_uuid=uuid, elapsed=elapsed, **description)
+
+
+def list_rankings(graph: "Graph | str | os.PathLike[str]") -> list[str]:
+    """Return the sorted names of the rankings saved with a graph, without rankings of its earlier versions."""
+    graph = _opened(graph)
+    if graph.path is None or not (graph.path / "rankings").is_dir():
+        return []
+    names = []
+    for path in (graph.path / "rankings").iterdir():
+        # A folder may be partly removed, or may not be a ranking.
+        with contextlib.suppress(FolderError):
+            if Folder(path, KIND, FORMAT).header.meta.get("graph_uuid") == graph.uuid:
+                names.append(path.name)
+    return sorted(name for name in names if name[0] != ".")
+
+
+def _check_values(folder: Folder, columns: list[str]) -> None:
+    """Check that all values are finite, in one read; do nothing if the folder is remembered as checked."""
+    for column in columns:
+        if folder.header.files[column].dtype != "<f8":
+            raise folder.damaged(column, f"dtype {folder.header.files[column].dtype}")
+    if is_remembered(folder, _RULES):
+        return
+    for column in columns:
+        for start, block in folder.blocks(column, _BATCH):
+            wrong = np.flatnonzero(~np.isfinite(block))
+            if len(wrong):
+                raise folder.damaged(
+                    column, f"the value of node {start + int(wrong[0]):,} is {block[wrong[0]]}"
+                )
+    remember(folder, _RULES)
+
+
+def _opened(graph: "Graph | str | os.PathLike[str]") -> "Graph":
+    from inlink.graph.graph import Graph
+
+    return graph if isinstance(graph, Graph) else Graph.open(graph)
+
+
+def _checked(name: str) -> str:
+    if name[:1] in ("", ".") or set(name) & set("/\\\0") or len(encode(name)) > 200:
+        raise ParameterError(
+            f"the name of a ranking must have at most 200 bytes, no slash, and no point at its beginning; got {name!r}"
+        )
+    return name

@@ -1,7 +1,7 @@
 """Sums along rows on a pool of threads: the product of the adjacency matrix, or its transpose, with a vector."""
 
+from contextlib import ExitStack
 from functools import partial
-from typing import Self
 
 import numpy as np
 
@@ -16,7 +16,7 @@ __all__ = ["RowSums"]
 SMALL = 100_000
 
 
-class RowSums:
+class RowSums(ExitStack):
     """The function y_i = Σ_k w_ik · x_k, summed along rows; a context manager.
 
     Each row is summed by one thread, in the row's order. So the result has the same bits with any number of threads.
@@ -40,11 +40,12 @@ class RowSums:
         from inlink.base.jit import num_threads
         from inlink.rank.kernels.gather import Inlinks
 
+        super().__init__()
         rows = rows if isinstance(rows, SplitRows) else unsplit(rows)
         self.rows = Inlinks(rows.offsets, rows.nodes, arc_weights(rows, weighted), rows.linking)
         count = num_threads(threads) if len(rows.nodes) >= SMALL else 1
         self.bounds = node_bounds(rows.offsets, rows.linking, 4 * count)
-        self.pool = Threads(count) if count > 1 else None
+        self.pool = self.enter_context(Threads(count)) if count > 1 else None
 
     def __call__(self, x: Float64Array) -> Float64Array:
         """Return the sum of each row for the values x, float64[n]; the result is float64[n]."""
@@ -55,10 +56,3 @@ class RowSums:
         sources = x[self.rows.linking] if len(self.rows.linking) else x
         on_threads(partial(pull, self.rows, sources, y), self.bounds, self.pool)
         return y
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.pool is not None:
-            self.pool.shutdown()

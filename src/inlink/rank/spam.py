@@ -147,7 +147,7 @@ def spam_mass(
     core = marked(graph, trusted, "trusted")
     options: dict[str, Any] = {"damping": damping, "method": method, "threads": threads}
     options["weighted"] = use_weights(graph, weighted)
-    limit = 10_000 if max_iter is None else int(max_iter)
+    limit = 10_000 if max_iter is None else max_iter
     goal = None if tol is None else 0.49 * tol
     whole = _scaled(graph, None, 1.0, options, goal, limit)
     good = _scaled(graph, core, gamma, options, goal, limit)

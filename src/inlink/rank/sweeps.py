@@ -5,8 +5,9 @@
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -43,7 +44,7 @@ SMALL = 1 << 16
 PLATEAU = 100
 
 
-class Problem:
+class Problem(ExitStack):
     """PageRank's equation on the inlinks of a graph, prepared for the kernels; a context manager.
 
     Parameters
@@ -79,6 +80,7 @@ class Problem:
     ) -> None:
         from inlink.base.jit import chunks_by_arcs, on_threads
 
+        super().__init__()
         self.graph = graph
         self.equation = equation
         # A chunk has at most four million arcs, so that Ctrl-C works quickly. Otherwise there are only as many chunks
@@ -104,16 +106,9 @@ class Problem:
         self.bounds = chunks_by_arcs(offsets, chunks)
         # A round needs 4 bytes for each node of a chunk, so these chunks are no larger than they have to be.
         self.node_bounds = node_bounds(all_offsets, equation.linking, max(chunks, graph.num_nodes >> 18))
-        self.pool = Threads(threads) if threads > 1 else None
-        self.each = partial(on_threads, bounds=self.bounds, pool=self.pool)
-        self.each_node = partial(on_threads, bounds=self.node_bounds, pool=self.pool)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.pool is not None:
-            self.pool.shutdown()
+        pool = self.enter_context(Threads(threads)) if threads > 1 else None
+        self.each = partial(on_threads, bounds=self.bounds, pool=pool)
+        self.each_node = partial(on_threads, bounds=self.node_bounds, pool=pool)
 
 
 def linear_problem(

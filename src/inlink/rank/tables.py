@@ -128,7 +128,9 @@ def _schema(names: Names | None, columns: Columns, meta: dict[str, Any]) -> "pya
     pa = load("pyarrow", "arrow", "an Arrow table")
     fields = [pa.field("node", pa.uint32())]
     if names is not None:
-        fields.append(pa.field("name", _name_type(names)))
+        blocks = (names.column(low, min(low + _BATCH, len(names))) for low in range(0, len(names), _BATCH))
+        text = all(block.is_utf8() for block in blocks)
+        fields.append(pa.field("name", pa.large_string() if text else pa.large_binary()))
     fields += [pa.field(name, pa.float64()) for name in columns]
     return pa.schema(fields, metadata={_KEY: json.dumps(meta).encode()})
 
@@ -166,12 +168,6 @@ def read_table(path: str | os.PathLike[str]) -> Table:
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
     raise FormatError(f"{path}: not a ranking that inlink wrote (CSV or Parquet)")
-
-
-def _name_type(names: Names) -> Any:
-    pa = load("pyarrow", "arrow", "an Arrow table")
-    blocks = (names.column(low, min(low + _BATCH, len(names))) for low in range(0, len(names), _BATCH))
-    return pa.large_string() if all(block.is_utf8() for block in blocks) else pa.large_binary()
 
 
 def _read_parquet(path: str | os.PathLike[str]) -> Table:

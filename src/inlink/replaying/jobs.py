@@ -1,16 +1,18 @@
 """Replays one after another, or several at a time in separate processes.
 
-A process is a new Python (:mod:`inlink.replaying.worker`), never a fork. It maps the web's arrays from a temporary
-folder, and gets one task after another as a line of JSON. The results do not depend on the number of processes.
+A process is a new Python (``python -m inlink.replaying.jobs FOLDER``), never a fork. It maps the web's arrays from a
+temporary folder, reads one task after another as a line of JSON from its input, and writes their results to its output.
+The results do not depend on the number of processes.
 """
 
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -26,7 +28,7 @@ from inlink.replaying.measures import agreement
 from inlink.replaying.play import Played, memory_folder, play
 from inlink.replaying.web import Web
 
-__all__ = ["Done", "ReplayTask", "perform", "performed"]
+__all__ = ["Done", "ReplayTask", "main", "perform", "performed"]
 
 RANKS = "ranks.npy"
 COLUMNS = ("home", "fetched", "times", "copies", "stale")
@@ -96,42 +98,30 @@ def performed(
         web.save(folder)
         np.save(folder / RANKS, ranks)
         workers = [_Worker(folder, number) for number in range(min(jobs, len(tasks)))]
-        try:
-            yield _in_parallel(workers, tasks, between)
-        finally:
-            for worker in workers:
-                worker.end()
-
-
-def _in_parallel(
-    workers: list["_Worker"], tasks: Sequence[ReplayTask], between: Callable[[int], None]
-) -> Iterator[Done]:
-    free: queue.SimpleQueue[_Worker] = queue.SimpleQueue()
-    for worker in workers:
-        free.put(worker)
-
-    def perform_on_free(task: ReplayTask) -> Done:
-        worker = free.get()
-        try:
-            return worker.perform(task)
-        finally:
+        free: queue.SimpleQueue[_Worker] = queue.SimpleQueue()
+        for worker in workers:
             free.put(worker)
 
-    with ThreadPoolExecutor(len(workers)) as pool:
-        waiting: set[Future[Done]] = {pool.submit(perform_on_free, task) for task in tasks}
+        def perform_on_free(task: ReplayTask) -> Done:
+            worker = free.get()
+            try:
+                return worker.perform(task)
+            finally:
+                free.put(worker)
+
+        def results() -> Iterator[Done]:
+            for future in as_completed([pool.submit(perform_on_free, task) for task in tasks]):
+                done = future.result()
+                between(len(done.played.fetched))
+                yield done
+
+        pool = ThreadPoolExecutor(len(workers))
         try:
-            while waiting:
-                ready, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in ready:
-                    done = future.result()
-                    between(len(done.played.fetched))
-                    yield done
+            yield results()
         finally:
-            for future in waiting:
-                future.cancel()
-            if waiting:
-                for worker in workers:
-                    worker.end()
+            pool.shutdown(wait=False, cancel_futures=True)
+            for worker in workers:
+                worker.end()
 
 
 class _Worker:
@@ -140,7 +130,7 @@ class _Worker:
     def __init__(self, folder: Path, number: int) -> None:
         self._folder, self._number = folder, number
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "inlink.replaying.worker", str(folder)],
+            [sys.executable, "-m", "inlink.replaying.jobs", str(folder)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             # Ctrl-C is for the command, which then ends the process.
@@ -190,3 +180,37 @@ class _Worker:
             with suppress(OSError):
                 if pipe is not None:
                     pipe.close()
+
+
+class _Request(msgspec.Struct):
+    task: ReplayTask
+    out: str
+
+
+def main(folder: Path) -> None:
+    """Answer each line of the input until it ends."""
+    # The crawl's folder is removed on the way out.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    # Output of a policy must not be taken for an answer.
+    answers = os.fdopen(os.dup(1), "wb", 0)
+    os.dup2(2, 1)
+    web = Web.load(folder, name="", hosts="")
+    ranks = np.load(folder / RANKS, mmap_mode="r")
+    for line in sys.stdin.buffer:
+        request = msgspec.json.decode(line, type=_Request)
+        try:
+            done = perform(web, ranks, request.task)
+        except ParameterError as error:
+            answers.write(msgspec.json.encode({"refused": str(error)}) + b"\n")
+            continue
+        except Exception as error:
+            answers.write(msgspec.json.encode({"error": f"{type(error).__name__}: {error}"}) + b"\n")
+            continue
+        played = done.played
+        np.savez(request.out, **{name: getattr(played, name) for name in COLUMNS})
+        reply = {"counts": played.counts, "cpu": played.cpu, "tau": done.tau}
+        answers.write(msgspec.json.encode(reply) + b"\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

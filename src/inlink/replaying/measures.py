@@ -20,7 +20,6 @@ __all__ = [
     "counts_at",
     "curve_of",
     "curve_points",
-    "freshness_curve",
     "harvest_of",
     "worth_of",
 ]
@@ -109,25 +108,33 @@ def harvest_of(home: UInt32Array, worth: Float64Array, total: float, budget: int
     return shares
 
 
-def curve_of(harvest: Float64Array, counts: Sequence[int]) -> Curve:
-    """Return the kept points and marks of a harvest; ``counts`` are the numbers of fetches of the marks."""
-    enough = np.flatnonzero(harvest >= 0.5)
-    return Curve(
-        [float(harvest[min(count, len(harvest)) - 1]) for count in counts],
-        float(harvest.mean()),
-        int(enough[0]) + 1 if len(enough) else None,
-        [float(harvest[place - 1]) for place in curve_points(len(harvest))],
-    )
+def curve_of(
+    values: Float64Array, counts: Sequence[int], *, area: float | None = None, budget: int = 0
+) -> Curve:
+    """Return the kept points and marks of a measure.
 
-
-def freshness_curve(values: Float64Array, mean: float, budget: int, counts: Sequence[int]) -> Curve:
-    """Return the kept points and marks of freshness; values and mean are those of :func:`.changes.freshness_of`."""
+    Parameters
+    ----------
+    values : float64[k]
+        The value after each fetch. A crawl that ends before its budget keeps its last value.
+    counts : sequence of int
+        The numbers of fetches of the marks.
+    area : float or None
+        The area of freshness, which has no half; None: ``values`` is a harvest.
+    budget : int
+        The number of fetches that are allowed; 0 is k.
+    """
 
     def at(count: int) -> float:
         return float(values[min(count, len(values)) - 1]) if len(values) else math.nan
 
-    points = [at(place) for place in curve_points(budget)]
-    return Curve([at(count) for count in counts], mean, None, points)
+    enough = np.flatnonzero((values >= 0.5) & (area is None))
+    return Curve(
+        [at(count) for count in counts],
+        float(values.mean()) if area is None else area,
+        int(enough[0]) + 1 if len(enough) else None,
+        [at(place) for place in curve_points(budget or len(values))],
+    )
 
 
 def curve_points(budget: int) -> list[int]:

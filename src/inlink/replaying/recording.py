@@ -27,10 +27,11 @@ from inlink.replaying.web import (
     plain_columns,
 )
 from inlink.store import format as kinds
-from inlink.store.blocks import crawled_rows, known_pages, url_blocks
+from inlink.store.blocks import crawled_rows, url_blocks
 from inlink.store.format import HAS_SCORES, HostRecord, LeaseRecord, VisitRecord, size_of, struct_of
 from inlink.store.life import GIVEN_UP
 from inlink.store.pages import Pages
+from inlink.store.reader import known_pages
 
 __all__ = ["web_of_crawl"]
 
@@ -50,7 +51,7 @@ def web_of_crawl(path: str | os.PathLike[str]) -> Web:
         If there is no crawl, or it cannot be read.
     """
     settings = stored(Path(path))
-    pages = known_pages(path, with_urls=True)
+    pages = known_pages(path)
     try:
         return _web(pages, Path(path), settings)
     finally:

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -33,7 +33,6 @@ from inlink.replaying.measures import (
     check_order,
     counts_at,
     curve_of,
-    freshness_curve,
     harvest_of,
     worth_of,
 )
@@ -224,7 +223,7 @@ class Replaying:
         self._trusted = _trusted_in(web, plan.settings.get("trust"))
         if self._trusted is not None:
             # A crawl begins at its trusted pages too.
-            self._sets = [np.union1d(seeds, self._trusted.pages) for seeds in self._sets]
+            self._sets = [np.union1d(seeds, np.array(list(self._trusted), np.uint32)) for seeds in self._sets]
         self._fresh = plan.changes is not None or has_changes(web)
         if plan.settings.get("revisit") is not None and not self._fresh:
             raise ParameterError(
@@ -399,7 +398,7 @@ class Replaying:
         watched = None if self._plan.changes is not None else self._webs[0].watched
         values, mean, unknown = freshness_of(played.copies, played.times, played.stale, watched)
         left_out = {"copies whose changes are not recorded": unknown} if unknown else {}
-        return {FRESHNESS: freshness_curve(values, mean, budget, counts)}, left_out
+        return {FRESHNESS: curve_of(values, counts, area=mean, budget=budget)}, left_out
 
     def _harvests(self, home: UInt32Array, start: _Start) -> dict[str, Float64Array]:
         return {
@@ -432,29 +431,22 @@ class Replaying:
         ]  # fmt: skip
 
 
-class _TrustedPages(NamedTuple):
-    """Trusted pages of a web, uint32[k], increasing, and their weights, float64[k]."""
-
-    pages: UInt32Array
-    weights: Float64Array
-
-
-def _trusted_in(web: Web, path: str | None) -> _TrustedPages | None:
-    """Read a file of trusted pages; return those that the web has, or None if there is no file."""
+def _trusted_in(web: Web, path: str | None) -> dict[int, float] | None:
+    """Read a file of trusted pages; return the weights of those that the web has, or None if there is no file."""
     if path is None:
         return None
     weights = read_trust(path, web.url_rules, Counter())
-    pages = [page for page, url in enumerate(web.urls) if url in weights]
-    if not pages:
+    trusted = {page: weights[url] for page, url in enumerate(web.urls) if url in weights}
+    if not trusted:
         raise InputError(
             f"trust: {path} names no page of {web.name}: name URLs of its pages, such as {web.urls[0]}"
         )
-    return _TrustedPages(np.array(pages, np.uint32), np.array([weights[web.urls[page]] for page in pages]))
+    return trusted
 
 
 @contextmanager
 def _trusted_settings(
-    web: Web, settings: Mapping[str, Any], trusted: _TrustedPages | None
+    web: Web, settings: Mapping[str, Any], trusted: Mapping[int, float] | None
 ) -> Iterator[dict[str, Any]]:
     """Yield the settings for a replay on one web. Their ``trust`` names a temporary file, which has its pages only."""
     if trusted is None:
@@ -462,8 +454,8 @@ def _trusted_settings(
         return
     with TemporaryDirectory(prefix="inlink-replay-") as folder:
         file = Path(folder) / "trust.txt"
-        rows = zip(trusted.pages.tolist(), trusted.weights.tolist(), strict=True)
-        file.write_text("".join(f"{web.urls[page]}\t{weight!r}\n" for page, weight in rows), "utf-8")
+        lines = [f"{web.urls[page]}\t{weight!r}\n" for page, weight in trusted.items()]
+        file.write_text("".join(lines), "utf-8")
         yield {**settings, "trust": str(file)}
 
 

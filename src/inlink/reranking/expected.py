@@ -16,8 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 from inlink.base.arrays import Float64Array, UInt8Array, UInt32Array, UInt64Array
-from inlink.store.blocks import rows_at
-from inlink.store.format import MERGE
+from inlink.store.blocks import LinkRows
 
 __all__ = ["TRUE_SHARE", "expected_ranks"]
 
@@ -66,21 +65,13 @@ def expected_ranks(
     order = np.argsort(places, kind="stable")
     pages, places, ranks = pages[order], places[order], ranks[order]
     expected, at = np.zeros(num_pages), 0
-    for counts, links, kinds in rows_at(log, places):
-        block, values = pages[at : at + len(counts)], ranks[at : at + len(counts)]
-        at += len(counts)
-        row = np.repeat(np.arange(len(counts)), counts)
-        if hosts is not None:
-            counted = (hosts[links] != hosts[block[row]]) | (kinds[row] == MERGE)
-            row, links = row[counted], links[counted]
-            counts = np.bincount(row, minlength=len(counts))
+    for _, counts, links in LinkRows(log, pages, places, hosts, between):
         waiting = ~crawled[links]
-        row, links = row[waiting], links[waiting]
+        row, links = np.repeat(np.arange(len(counts)), counts)[waiting], links[waiting]
         left = np.bincount(row, minlength=len(counts))
         ahead = np.maximum(left - 1, 0) / (1.0 + counts - left)
-        share = values / np.maximum(counts, 1) * ahead
+        share = ranks[at : at + len(counts)] / np.maximum(counts, 1) * ahead
         np.add.at(expected, links, share[row])
-        if between is not None:
-            between()
+        at += len(counts)
     expected *= TRUE_SHARE * damping
     return expected

@@ -5,7 +5,6 @@ or if its ranking cannot be used, it is started again after a wait that doubles 
 """
 
 import contextlib
-import json
 import logging
 import os
 import subprocess
@@ -110,14 +109,12 @@ class Reranker:
             return None
         self._heard, self.busy = rest, False
         try:
-            answer = json.loads(line)
-        except ValueError:
-            answer = None
-        if isinstance(answer, dict) and "ready" in answer:
+            answer: dict[str, Any] = msgspec.json.decode(line, type=dict[str, Any])
+        except (msgspec.DecodeError, ValueError):
+            answer = {}
+        if "ready" in answer:
             return answer
-        self.give_up(
-            str(answer["error"]) if isinstance(answer, dict) and "error" in answer else "answered nonsense"
-        )
+        self.give_up(str(answer.get("error", "answered nonsense")))
         return None
 
     def succeeded(self) -> None:

@@ -44,6 +44,17 @@ import numpy.typing as npt
 
 from inlink.base.arrays import AnyArray, Float32Array, Float64Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.errors import DamageError, ParameterError
+from inlink.reranking.kernels.push import (
+    PILES,
+    authorities,
+    check,
+    increasing,
+    push,
+    revalue,
+    settle,
+    take_in,
+    take_out,
+)
 
 __all__ = ["GrowingHits", "GrowingPageRank", "Update"]
 
@@ -211,8 +222,6 @@ class GrowingPageRank:
 
     def _take_in(self, crawl: "_Crawl", before: Float32Array, after: Float32Array, old: int) -> float:
         """Correct the residuals r for the crawl's present state; return Σv."""
-        from inlink.reranking.kernels.push import revalue, take_in, take_out
-
         log, hosts, row, taken_in = crawl.log, crawl.hosts, crawl.row, self._taken_in
         state = self._x, self._r, self.damping
         teleport = revalue(
@@ -230,8 +239,6 @@ class GrowingPageRank:
 
     def _push(self, crawl: "_Crawl", teleport: float) -> tuple[int, float]:
         """Push until (2) is at most ``tol``; return the number of links followed, and (2)."""
-        from inlink.reranking.kernels.push import PILES, push, settle
-
         rest = 1.0 - self.damping
         piles, arcs, repairs = np.empty(PILES), 0, REPAIRS
         while True:
@@ -381,8 +388,6 @@ class GrowingHits:
         return a
 
     def _round(self, crawl: "_Crawl", r: Float32Array, a: Float64Array) -> Float64Array:
-        from inlink.reranking.kernels.push import authorities
-
         new = np.zeros(len(a))
         for ids, at in crawl.slices(self._between):
             authorities(crawl.log, ids, at, crawl.hosts, crawl.row, r, a, new)
@@ -402,8 +407,6 @@ class _Crawl:
         taken_in: UInt64Array = UNKNOWN,
         longest: int = 0,
     ) -> None:
-        from inlink.reranking.kernels.push import check, increasing
-
         if len(pages) != len(places):
             raise ParameterError(f"{len(pages):,} pages have {len(places):,} places")
         log, pages, places = _frozen(log), _frozen(pages), _frozen(places)

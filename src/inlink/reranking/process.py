@@ -36,7 +36,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from inlink.base.arrays import Float32Array, Float64Array, UInt32Array
+from inlink.base.arrays import Float32Array, Float64Array
 from inlink.base.folder import Folder, building
 from inlink.base.memory import give_way
 from inlink.errors import FolderError, InlinkError, InputError, ParameterError
@@ -45,14 +45,17 @@ from inlink.factors.table import HOST_FACTORS, host_factors
 from inlink.factors.trust import trusted_pages
 from inlink.reranking.expected import expected_ranks
 from inlink.reranking.kernels.push import LEAST_SCORE
-from inlink.reranking.live import GrowingHits, GrowingPageRank, Update
+from inlink.reranking.live import GrowingHits, GrowingPageRank
 from inlink.reranking.soundness import is_foreign
-from inlink.store.reader import Reader, crawl_folder
+from inlink.store.reader import crawl_folder, known_pages
 
 __all__ = ["ALGORITHMS", "KIND", "NAME", "VERSION", "Ranker", "RankingOptions", "main"]
 
 NAME, KIND, VERSION = "ranks", "ranks", 1
 ALGORITHMS = ("pagerank", "hits")
+
+_IN_HEADER = ("algorithm", "damping", "tol", "max_iter", "use_scores", "cross_domain_only")
+"""The options that the header of a ranking holds under their own names."""
 
 
 class RankingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -119,15 +122,15 @@ class Ranker:
         # It is no method, because the rankings below hold it, and a cycle would keep the crawl in memory.
         self._between = _Rests(settings.share, ended)
         # Only these settings need the pages' hosts.
-        self.reader = Reader(folder, with_urls=settings.cross_domain_only or bool(settings.factors))
+        self.pages = known_pages(folder, with_urls=settings.cross_domain_only or bool(settings.factors))
         self._crawl = crawl_folder(folder).header.uuid
         start, self._before = published(folder)
         self._anew = True
         self.ranking: GrowingPageRank | GrowingHits
         # PageRank with equal teleports, once a factor asks for it.
         self._uniform: GrowingPageRank | None = None
-        self._trusted = trusted_pages(self.reader.pages) if settings.trust else None
-        self._factors = host_factors(self.reader.pages, settings.factors, self._trusted)
+        self._trusted = trusted_pages(self.pages) if settings.trust else None
+        self._factors = host_factors(self.pages, settings.factors, self._trusted)
         if settings.algorithm == "pagerank":
             self.ranking = GrowingPageRank(
                 settings.damping,
@@ -142,88 +145,60 @@ class Ranker:
     def rank(self) -> dict[str, Any]:
         """Take in the new events, publish a new ranking, and return a summary."""
         began = time.perf_counter()
-        reader = self.reader
-        reader.refresh()
-        covers = int(reader.end)
-        pages, places = reader.visits
-        scores = reader.scores() if self.settings.use_scores else None
+        known, settings = self.pages, self.settings
+        known.refresh()
+        covers, count = known.events_end, known.num_pages
+        pages, places = known.crawled()
+        scores = known.scores[:count] if settings.use_scores else None
         if self._trusted is not None:
-            scores = np.zeros(reader.num_pages, np.float32)
+            scores = np.zeros(count, np.float32)
             scores[self._trusted.pages] = self._trusted.weights
-        hosts = reader.hosts if self.settings.cross_domain_only else None
+        hosts = known.hosts[:count] if settings.cross_domain_only else None
         self._between.begin()
-        update = self.ranking.update(reader.num_pages, reader.log, pages, places, scores, hosts)
-        self._publish(covers, update, hosts)
-        return {
-            "covers": covers,
-            "pages": reader.num_pages,
-            "seconds": round(time.perf_counter() - began, 6),
-            "sweeps": round(update.sweeps, 4),
-        }
+        links = count, known.log, pages, places
+        update = self.ranking.update(*links, scores, hosts)
+        values, damping = self.ranking.values, settings.damping
 
-    def _uniform_ranks(self) -> Float64Array:
-        """Return PageRank with equal teleports, float64[pages]."""
-        reader, settings = self.reader, self.settings
-        if self._uniform is None:
-            self._uniform = GrowingPageRank(settings.damping, settings.tol, between=self._between)
-        pages, places = reader.visits
-        hosts = reader.hosts if settings.cross_domain_only else None
-        self._uniform.update(reader.num_pages, reader.log, pages, places, None, hosts)
-        return self._uniform.values
+        def uniform_ranks() -> Float64Array:
+            if self._uniform is None:
+                self._uniform = GrowingPageRank(damping, settings.tol, between=self._between)
+            self._uniform.update(*links, None, hosts)
+            return self._uniform.values
 
-    def _expected(self, hosts: UInt32Array | None) -> Float64Array:
-        """Return the ranks that pages can expect, float64[pages]."""
-        reader = self.reader
-        pages, places = reader.visits
-        return expected_ranks(
-            reader.num_pages,
-            reader.log,
-            pages,
-            places,
-            self.ranking.values[pages],
-            hosts,
-            damping=self.settings.damping,
-            between=self._between,
-        )
-
-    def _publish(self, covers: int, update: Update, hosts: UInt32Array | None) -> None:
-        settings = self.settings
         with building(self.folder / NAME, KIND, VERSION) as writer:
             header = writer.header
             # One array after the other, so that each can leave memory before the next one.
-            writer.write("rank", self.ranking.values, np.float32)
-            ranked = RankedCrawl(
-                self.ranking.values,
-                settings.damping,
-                settings.cross_domain_only,
-                self._uniform_ranks,
-                self._between,
-            )
+            writer.write("rank", values, np.float32)
+            ranked = RankedCrawl(values, damping, settings.cross_domain_only, uniform_ranks, self._between)
             for factor in self._factors:
                 writer.write(factor.name, factor.compute(ranked))
             if settings.expected:
-                writer.write("expected", self._expected(hosts), np.float32)
+                expected = expected_ranks(
+                    *links, values[pages], hosts, damping=damping, between=self._between
+                )
+                writer.write("expected", expected, np.float32)
             header.meta = {
                 "crawl": self._crawl,
                 "covers": covers,
-                "algorithm": settings.algorithm,
-                "damping": settings.damping,
-                "tol": settings.tol,
-                "max_iter": settings.max_iter,
+                **{name: getattr(settings, name) for name in _IN_HEADER},
                 "lambda": update.eigenvalue,
                 "error": update.error,
                 "converged": update.converged,
-                "use_scores": settings.use_scores,
                 "scored": update.scored,
                 "trust": 0 if self._trusted is None else self._trusted.place + 1,
                 **{kind.name: 0 for kind in HOST_FACTORS},
                 **{factor.name: factor.identity for factor in self._factors},
                 "expected": int(settings.expected),
-                "cross_domain_only": settings.cross_domain_only,
                 "before": self._before,
                 "anew": self._anew,
             }
         self._before, self._anew = (covers, header.files["rank"].crc32), False
+        return {
+            "covers": covers,
+            "pages": count,
+            "seconds": round(time.perf_counter() - began, 6),
+            "sweeps": round(update.sweeps, 4),
+        }
 
 
 class _Rests:

@@ -17,6 +17,7 @@ from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from functools import partial
 from operator import index
 from pathlib import PosixPath
 from typing import Any
@@ -192,8 +193,8 @@ def _plain(value: Any, level: int = 0) -> Any:
         return {
             key: item if type(item) in _AS_IT_IS else _plain(item, level + 1) for key, item in value.items()
         }
-    if kind in _WRITERS:
-        tag, write = _WRITERS[kind]
+    if kind in _FORMS:
+        tag, write, _ = _FORMS[kind]
         return {tag: _plain(write(value), level)}
     if isinstance(value, Enum):
         # A combination of flags has no name.
@@ -265,61 +266,61 @@ def _moment(value: datetime | time) -> list[Any]:
     return [value.replace(tzinfo=None).isoformat(), value.fold, value.tzinfo]
 
 
+def _at(kind: Any, parts: list[Any]) -> Any:
+    return kind.fromisoformat(parts[0]).replace(fold=parts[1], tzinfo=parts[2])
+
+
 def _zone(value: ZoneInfo) -> str:
     if value.key is None:
         raise NotPackable("a time zone has no name")
     return value.key
 
 
-# For each type: its tag, and how to write it.
-_WRITERS: dict[type, tuple[str, Callable[[Any], Any]]] = {
-    bytes: ("$bytes", lambda value: base64.b64encode(value).decode("ascii")),
-    bytearray: ("$bytearray", bytes),
-    complex: ("$complex", lambda value: [value.real, value.imag]),
-    tuple: ("$tuple", list),
-    set: ("$set", _sorted),
-    frozenset: ("$frozenset", _sorted),
-    dict: ("$dict", _pairs),
-    OrderedDict: ("$ordereddict", _pairs),
-    deque: ("$deque", lambda value: [list(value), value.maxlen]),
-    datetime: ("$datetime", _moment),
-    time: ("$time", _moment),
-    date: ("$date", date.isoformat),
-    timedelta: ("$timedelta", lambda value: [value.days, value.seconds, value.microseconds]),
-    timezone: ("$timezone", lambda value: list(value.__getinitargs__())),
-    ZoneInfo: ("$zoneinfo", _zone),
-    Decimal: ("$decimal", str),
-    Fraction: ("$fraction", lambda value: [value.numerator, value.denominator]),
-    UUID: ("$uuid", str),
-    PosixPath: ("$path", str),
-}
-# For each tag, how to read it. The value may come from anybody.
-_READERS: dict[str, Callable[[Any], Any]] = {
-    "$float": float,
-    "$bytes": lambda text: base64.b64decode(text, validate=True),
+def _spread(make: Callable[..., Any]) -> Callable[[Any], Any]:
+    return lambda parts: make(*parts)
+
+
+# For each type: its tag, and how to write and to read it. The value that is read may come from anybody.
+_FORMS: dict[type, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
+    bytes: (
+        "$bytes",
+        lambda value: base64.b64encode(value).decode("ascii"),
+        partial(base64.b64decode, validate=True),
+    ),
     # A number would reserve as many bytes.
-    "$bytearray": lambda raw: bytearray(b"" + raw),
-    "$complex": lambda parts: complex(*parts),
-    "$tuple": tuple,
-    "$set": set,
-    "$frozenset": frozenset,
-    "$dict": dict,
-    "$ordereddict": OrderedDict,
-    "$deque": lambda parts: deque(*parts),
-    "$datetime": lambda parts: datetime.fromisoformat(parts[0]).replace(fold=parts[1], tzinfo=parts[2]),
-    "$time": lambda parts: time.fromisoformat(parts[0]).replace(fold=parts[1], tzinfo=parts[2]),
-    "$date": date.fromisoformat,
-    "$timedelta": lambda parts: timedelta(*parts),
-    "$timezone": lambda parts: timezone(*parts),
-    "$zoneinfo": ZoneInfo,
-    "$decimal": Decimal,
+    bytearray: ("$bytearray", bytes, lambda raw: bytearray(b"" + raw)),
+    complex: ("$complex", lambda value: [value.real, value.imag], _spread(complex)),
+    tuple: ("$tuple", list, tuple),
+    set: ("$set", _sorted, set),
+    frozenset: ("$frozenset", _sorted, frozenset),
+    dict: ("$dict", _pairs, dict),
+    OrderedDict: ("$ordereddict", _pairs, OrderedDict),
+    deque: ("$deque", lambda value: [list(value), value.maxlen], _spread(deque)),
+    datetime: ("$datetime", _moment, partial(_at, datetime)),
+    time: ("$time", _moment, partial(_at, time)),
+    date: ("$date", date.isoformat, date.fromisoformat),
+    timedelta: (
+        "$timedelta",
+        lambda value: [value.days, value.seconds, value.microseconds],
+        _spread(timedelta),
+    ),
+    timezone: ("$timezone", lambda value: list(value.__getinitargs__()), _spread(timezone)),
+    ZoneInfo: ("$zoneinfo", _zone, ZoneInfo),
+    Decimal: ("$decimal", str, Decimal),
     # A text with an exponent would take any time.
-    "$fraction": lambda parts: Fraction(*map(index, parts)),
-    "$uuid": UUID,
-    "$path": PosixPath,
+    Fraction: (
+        "$fraction",
+        lambda value: list(value.as_integer_ratio()),
+        lambda parts: Fraction(*map(index, parts)),
+    ),
+    UUID: ("$uuid", str, UUID),
+    PosixPath: ("$path", str, PosixPath),
+}
+_READERS = {tag: read for tag, _, read in _FORMS.values()} | {
+    "$float": float,
     "$enum": lambda parts: _class(parts[0], Enum).__members__[parts[1]],
-    "$namedtuple": lambda parts: _namedtuple(*parts),
-    "$object": lambda parts: _object(*parts),
+    "$namedtuple": _spread(_namedtuple),
+    "$object": _spread(_object),
 }
 
 

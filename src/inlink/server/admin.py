@@ -12,12 +12,10 @@ from inlink.frontier.rules import Rules
 from inlink.frontier.settings import Settings
 from inlink.protocol import Changed
 from inlink.server.endpoints import Endpoints
-from inlink.server.keeper import Keeper
 
 __all__ = ["ENDPOINTS"]
 
 ENDPOINTS = Endpoints()
-HERE = "/v1/crawls/{name}"
 
 
 class Paused(msgspec.Struct, frozen=True):
@@ -60,75 +58,69 @@ class Asked(msgspec.Struct, frozen=True):
     ranking: bool
 
 
-@ENDPOINTS.add("POST", HERE + "/pause", "admin")
-async def pause(crawl: Keeper) -> Paused:
+@ENDPOINTS.add("POST", "pause", "admin")
+def pause(opened: Crawl) -> Paused:
     """Stop handing out tasks until the crawl is resumed. Answers are still taken in."""
-    await crawl.change(lambda opened: opened.pause())
+    opened.pause()
     return Paused(True)
 
 
-@ENDPOINTS.add("POST", HERE + "/resume", "admin")
-async def resume(crawl: Keeper) -> Paused:
+@ENDPOINTS.add("POST", "resume", "admin")
+def resume(opened: Crawl) -> Paused:
     """End a pause."""
-    await crawl.change(lambda opened: opened.resume())
+    opened.resume()
     return Paused(False)
 
 
-@ENDPOINTS.add("POST", HERE + "/reload", "admin")
-async def reload(crawl: Keeper, body: States) -> Changed:
+@ENDPOINTS.add("POST", "reload", "admin")
+def reload(opened: Crawl, body: States) -> Changed:
     """Let all pages of some states wait again; return their number."""
-    return Changed(await crawl.change(lambda opened: opened.reload(*body.states)))
+    return Changed(opened.reload(*body.states))
 
 
-@ENDPOINTS.add("POST", HERE + "/rerank", "admin")
-async def rerank(crawl: Keeper) -> Asked:
+@ENDPOINTS.add("POST", "rerank", "admin")
+def rerank(opened: Crawl) -> Asked:
     """Start a new ranking, which is adopted when it is finished."""
-
-    def work(opened: Crawl) -> Asked:
-        opened.rerank()
-        return Asked(opened.ranking)
-
-    return await crawl.change(work)
+    opened.rerank()
+    return Asked(opened.ranking)
 
 
-@ENDPOINTS.add("PUT", HERE + "/hosts/{host}/block", "admin")
-async def block(crawl: Keeper, host: str, body: Seconds) -> HostState:
+@ENDPOINTS.add("PUT", "hosts/{host}/block", "admin")
+def block(opened: Crawl, host: str, body: Seconds) -> HostState:
     """Block a host for a number of seconds; 0 ends a block. Tasks that are out are not called back."""
-    seconds = math.inf if body.seconds is None else body.seconds
-    return await crawl.change(lambda opened: opened.set_host(host, block=seconds))
+    return opened.set_host(host, block=math.inf if body.seconds is None else body.seconds)
 
 
-@ENDPOINTS.add("PUT", HERE + "/hosts/{host}/delay", "admin")
-async def delay(crawl: Keeper, host: str, body: Seconds) -> HostState:
+@ENDPOINTS.add("PUT", "hosts/{host}/delay", "admin")
+def delay(opened: Crawl, host: str, body: Seconds) -> HostState:
     """Set the seconds between two fetches from a host, regardless of the settings and robots.txt."""
-    return await crawl.change(lambda opened: opened.set_host(host, delay=body.seconds))
+    return opened.set_host(host, delay=body.seconds)
 
 
-@ENDPOINTS.add("PUT", HERE + "/hosts/{host}/budget", "admin")
-async def budget(crawl: Keeper, host: str, body: PageLimit) -> HostState:
+@ENDPOINTS.add("PUT", "hosts/{host}/budget", "admin")
+def budget(opened: Crawl, host: str, body: PageLimit) -> HostState:
     """Set the number of pages that may still be fetched from a host."""
-    return await crawl.change(lambda opened: opened.set_host(host, budget=body.pages))
+    return opened.set_host(host, budget=body.pages)
 
 
-@ENDPOINTS.add("GET", HERE + "/settings", "reader")
-async def settings(crawl: Keeper) -> dict[str, Any]:
+@ENDPOINTS.add("GET", "settings", "reader")
+def settings(opened: Crawl) -> dict[str, Any]:
     """The settings in force."""
-    return await crawl.run(lambda opened: _data(opened.settings))
+    return _data(opened.settings)
 
 
-@ENDPOINTS.add("PATCH", HERE + "/settings", "admin")
-async def change(crawl: Keeper, body: dict[str, Any]) -> dict[str, Any]:
+@ENDPOINTS.add("PATCH", "settings", "admin")
+def change(opened: Crawl, body: dict[str, Any]) -> dict[str, Any]:
     """Change settings. If one value is refused, no setting changes. In a group, only the given fields change."""
-    return await crawl.change(lambda opened: _data(opened.change_settings(**body)))
+    return _data(opened.change_settings(**body))
 
 
-@ENDPOINTS.add("PUT", HERE + "/rules", "admin")
-async def rules(crawl: Keeper, body: NewRules) -> dict[str, Any]:
+@ENDPOINTS.add("PUT", "rules", "admin")
+def rules(opened: Crawl, body: NewRules) -> dict[str, Any]:
     """Replace the rules for URLs. A refused URL is excluded at its turn, and waits again once rules allow it."""
-    found = Rules(**msgspec.structs.asdict(body))
-    return await crawl.change(lambda opened: _data(opened.change_settings(rules=found)))
+    return _data(opened.change_settings(rules=Rules(**msgspec.structs.asdict(body))))
 
 
-def _data(found: Settings) -> dict[str, Any]:
-    data: dict[str, Any] = msgspec.to_builtins(as_data(found))
+def _data(settings: Settings) -> dict[str, Any]:
+    data: dict[str, Any] = msgspec.to_builtins(as_data(settings))
     return data

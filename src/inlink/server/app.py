@@ -67,7 +67,7 @@ def application(site: Site, names: Iterable[str] = ()) -> ASGIApp:
     names : iterable of str
         Host names that requests may use for the server.
     """
-    endpoints = [*ENDPOINTS, Endpoint("GET", "/openapi.json", None, openapi, 200), *PAGES.all]
+    endpoints = [*ENDPOINTS, Endpoint("GET", "/openapi.json", None, openapi, 200, {}), *PAGES.all]
     paths = dict.fromkeys(endpoint.path for endpoint in endpoints)
     routes = [
         Route(

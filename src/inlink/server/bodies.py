@@ -5,8 +5,7 @@ import zlib
 
 from starlette.types import Receive, Scope
 
-from inlink.errors import InlinkError
-from inlink.server.guard import header
+from inlink.server.guard import StatusError, header
 
 __all__ = ["MOST_BYTES", "MOST_INFLATED", "MOST_OF_STRANGERS", "BodyError", "read_body"]
 
@@ -20,18 +19,8 @@ SECONDS = 30.0
 """Seconds within which a whole body must arrive."""
 
 
-class BodyError(InlinkError):
-    """A body that is refused.
-
-    Attributes
-    ----------
-    status : int
-        HTTP status of the refusal.
-    """
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
+class BodyError(StatusError):
+    """A body that is refused."""
 
 
 async def read_body(scope: Scope, receive: Receive, most: int = MOST_BYTES) -> bytes:

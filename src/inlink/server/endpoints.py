@@ -1,6 +1,7 @@
 """Endpoints as a table, from which the routes and the OpenAPI document are made.
 
-An endpoint is a coroutine that gets its arguments by name. ``crawl`` is the keeper of the crawl that the path names.
+An endpoint is a function that gets its arguments by name. ``crawl`` is the keeper of the crawl that the path names. A
+function that takes ``opened``, the open crawl, is called in the crawl's thread; all others are coroutines.
 ``body`` and ``query`` are structs of :mod:`msgspec` to which the request's body and query are decoded. ``site`` is the
 server, ``caller`` the sender of the request, and ``raw`` the undecoded body. Any other name is a part of the path. The
 result is encoded as JSON.
@@ -10,15 +11,16 @@ import asyncio
 import inspect
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 from urllib.parse import parse_qsl
 
 import msgspec
 from starlette.types import Receive, Scope, Send
 
+from inlink.client.session import LONGEST_WAIT
 from inlink.errors import (
     FolderError,
     InlinkError,
@@ -31,12 +33,14 @@ from inlink.errors import (
 )
 from inlink.frontier.sessions import SessionLimitError
 from inlink.server.bodies import MOST_BYTES, MOST_OF_STRANGERS, BodyError, read_body
-from inlink.server.guard import header, send_bytes, send_refusal, send_start
-from inlink.server.keeper import LONGEST_WAIT, BusyError
-from inlink.server.site import AccessError, Site
+from inlink.server.guard import StatusError, header, send_bytes, send_refusal, send_start
+from inlink.server.keeper import BusyError
+from inlink.server.site import Site
 from inlink.server.tokens import Role
 
-__all__ = ["Endpoint", "Endpoints", "EventStream", "Plain", "Raw", "status_of"]
+F = TypeVar("F", bound=Callable[..., Any])
+
+__all__ = ["HERE", "Endpoint", "Endpoints", "EventStream", "Plain", "Raw"]
 
 log = logging.getLogger("inlink.server")
 
@@ -45,8 +49,10 @@ SECONDS = 30.0
 
 JSON = b"application/json"
 
+HERE = "/v1/crawls/{name}"
+"""Beginning of the paths on a crawl."""
+
 STATUSES: tuple[tuple[type[InlinkError], int], ...] = (
-    (AccessError, 401),
     (BusyError, 503),
     (UnknownNodeError, 404),
     (SessionLimitError, 429),
@@ -58,13 +64,6 @@ STATUSES: tuple[tuple[type[InlinkError], int], ...] = (
     (StoreError, 503),
 )
 """The HTTP status of each refusal of the crawl's."""
-
-
-def status_of(error: InlinkError) -> int:
-    """The HTTP status of an error."""
-    if isinstance(error, BodyError | AccessError):
-        return error.status
-    return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
 
 
 class Raw(msgspec.Struct, frozen=True):
@@ -132,7 +131,7 @@ async def _gone(receive: Receive) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Endpoint:
-    """A method and a path, and the coroutine that serves them.
+    """A method and a path, and the function that serves them.
 
     Attributes
     ----------
@@ -140,7 +139,7 @@ class Endpoint:
         The path has names in braces.
     role : {"reader", "spider", "admin"} or None
         The role that is needed; None means that no role is needed.
-    call : coroutine function
+    call : function
     status : int
         HTTP status of a reply that is not a refusal.
     summary : str
@@ -150,9 +149,9 @@ class Endpoint:
     method: str
     path: str
     role: Role | None
-    call: Callable[..., Awaitable[Any]]
+    call: Callable[..., Any]
     status: int
-    types: dict[str, Any] = field(default_factory=dict)
+    types: dict[str, Any]
 
     @property
     def summary(self) -> str:
@@ -162,7 +161,7 @@ class Endpoint:
     @property
     def on_crawl(self) -> bool:
         """True if the path names a crawl."""
-        return "crawl" in self.types
+        return self.path.startswith(HERE)
 
     async def __call__(self, site: Site, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
@@ -170,13 +169,14 @@ class Endpoint:
         try:
             status = await self._serve(site, scope, receive, send)
         except InlinkError as error:
-            status = status_of(error)
-            more = [(b"retry-after", b"1")] if status == 503 else []
-            if status == 401:
-                more = [(b"www-authenticate", b"Bearer")]
+            kinds = (status for kind, status in STATUSES if isinstance(error, kind))
+            status = error.status if isinstance(error, StatusError) else next(kinds, 500)
+            headers = {401: [(b"www-authenticate", b"Bearer")], 503: [(b"retry-after", b"1")]}.get(status, ())
             if status >= 500:
                 log.warning("%s %s: %s", self.method, scope["path"], error)
-            await send_refusal(send, status, self._said(site, scope, error), type(error).__name__, more)
+            keeper = site.keepers.get(scope["path_params"].get("name", "")) if self.on_crawl else None
+            line = str(error) if keeper is None else keeper.without_folder(str(error))
+            await send_refusal(send, status, line, type(error).__name__, headers)
         except TimeoutError:
             status = 503
             await send_refusal(
@@ -190,11 +190,8 @@ class Endpoint:
             log.exception("%s %s", self.method, scope["path"])
             await send_refusal(send, 500, "the server failed: its log has the traceback")
         finally:
-            site.count(self.method, self.path, status, time.perf_counter() - began)
-
-    def _said(self, site: Site, scope: Scope, error: InlinkError) -> str:
-        keeper = site.keepers.get(scope["path_params"].get("name", "")) if self.on_crawl else None
-        return str(error) if keeper is None else keeper.without_folder(str(error))
+            site.requests[self.method, self.path, status] += 1
+            site.seconds[self.method, self.path] += time.perf_counter() - began
 
     def _refuse_other_than_json(self, scope: Scope) -> None:
         """Refuse a change that a form or a script of another site can send without the browser's leave."""
@@ -215,7 +212,9 @@ class Endpoint:
             self._refuse_other_than_json(scope)
         given: dict[str, Any] = {}
         for name, kind in self.types.items():
-            if name == "crawl":
+            if name == "opened":
+                keeper = site.keeper(path["name"])
+            elif name == "crawl":
                 given[name] = site.keeper(path["name"])
             elif name == "site":
                 given[name] = site
@@ -232,7 +231,11 @@ class Endpoint:
                 given[name] = _part(path[name], name, kind)
         wait = min(getattr(given.get("body"), "wait", 0.0), LONGEST_WAIT)
         async with asyncio.timeout(SECONDS + wait):
-            result = await self.call(**given)
+            if "opened" in self.types:
+                run = keeper.run if self.method == "GET" else keeper.change
+                result = await run(lambda opened: self.call(opened=opened, **given))
+            else:
+                result = await self.call(**given)
         if isinstance(result, EventStream):
             await result.serve(scope, receive, send, check)
             return 200
@@ -249,15 +252,14 @@ class Endpoints:
     def __init__(self) -> None:
         self.all: list[Endpoint] = []
 
-    def add(
-        self, method: str, path: str, role: Role | None, status: int = 200
-    ) -> Callable[[Callable[..., Awaitable[Any]]], Callable[..., Awaitable[Any]]]:
-        """Register a coroutine as an endpoint."""
+    def add(self, method: str, path: str, role: Role | None, status: int = 200) -> Callable[[F], F]:
+        """Register a function as an endpoint. A path that does not begin with a slash is one on a crawl."""
 
-        def register(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        def register(call: F) -> F:
             types = get_type_hints(call)
-            names = list(inspect.signature(call).parameters)
-            self.all.append(Endpoint(method, path, role, call, status, {name: types[name] for name in names}))
+            del types["return"]
+            whole = path if path.startswith("/") else f"{HERE}/{path}"
+            self.all.append(Endpoint(method, whole, role, call, status, types))
             return call
 
         return register

@@ -13,9 +13,10 @@ from typing import Any
 import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from inlink.errors import InlinkError
 from inlink.protocol import Refusal
 
-__all__ = ["Guard", "address_of", "header", "send_bytes", "send_refusal", "send_start"]
+__all__ = ["Guard", "StatusError", "address_of", "header", "send_bytes", "send_refusal", "send_start"]
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -32,6 +33,14 @@ HEADERS = [
 ]
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class StatusError(InlinkError):
+    """A refusal with an HTTP status of its own."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class Guard:

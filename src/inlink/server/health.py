@@ -1,11 +1,11 @@
 """Endpoints for monitoring: whether the server is alive and ready, and its metrics."""
 
 import time
+from collections.abc import Sequence
 
 import msgspec
 
 from inlink import __version__
-from inlink.protocol import Standing
 from inlink.server.endpoints import Endpoints, Plain
 from inlink.server.site import Site
 
@@ -30,97 +30,61 @@ async def alive() -> Health:
 @ENDPOINTS.add("GET", "/readyz", None)
 async def ready(site: Site) -> Plain:
     """Return whether the server takes requests, and each of its crawls can be used; 503 if not."""
-    faults = {name: keeper.fault for name, keeper in site.keepers.items() if keeper.fault is not None}
-    well = site.ready and not faults
+    well = site.ready and not site.faults
     # Only callers with a token may see the text of a fault.
-    health = Health(well, dict.fromkeys(faults, "cannot be used now; the server's log says why"))
+    health = Health(well, dict.fromkeys(site.faults, "cannot be used now; the server's log says why"))
     return Plain(msgspec.json.encode(health), b"application/json", 200 if well else 503)
 
 
 @ENDPOINTS.add("GET", "/metrics", "reader")
 async def metrics(site: Site) -> Plain:
     """Figures for Prometheus, in its text format."""
-    lines = [
-        *_family("inlink_info", "gauge", "The server's version.", [({"version": __version__}, 1)]),
-        *_family(
-            "inlink_uptime_seconds",
-            "gauge",
-            "Seconds since the start.",
-            [({}, time.monotonic() - site.started)],
-        ),
-        *_family(
-            "inlink_requests_total",
-            "counter",
-            "Requests served.",
-            [
-                ({"method": method, "path": path, "status": str(status)}, count)
-                for (method, path, status), count in sorted(site.requests.items())
-            ],
-        ),
-        *_family(
-            "inlink_request_seconds_total",
-            "counter",
-            "Seconds that requests took, including waiting.",
-            [
-                ({"method": method, "path": path}, seconds)
-                for (method, path), seconds in sorted(site.seconds.items())
-            ],
-        ),
-    ]
-    lines += _crawl_lines(site, await _standings(site))
-    return Plain("\n".join([*lines, ""]).encode(), b"text/plain; version=0.0.4; charset=utf-8")
-
-
-def _crawl_lines(site: Site, standings: dict[str, Standing]) -> list[str]:
-    """Return the families of figures that have a value for each crawl."""
-    lines = _family(
-        "inlink_crawl_up",
-        "gauge",
-        "Whether a crawl can be used.",
-        [({"crawl": name}, int(name in standings)) for name in site.keepers],
-    )
-    lines += _family(
-        "inlink_crawl_pages",
-        "gauge",
-        "Pages of a crawl by state.",
-        [
-            ({"crawl": name, "state": state}, count)
-            for name, standing in standings.items()
-            for state, count in standing.states.items()
-        ],
-    )
-    for field, help_text in (
-        ("waiting", "Pages that may be handed out."),
-        ("leased", "Pages that are being fetched."),
-        ("planned", "Pages that wait for a date."),
-    ):
-        rows = [({"crawl": name}, getattr(standing, field)) for name, standing in standings.items()]
-        lines += _family(f"inlink_crawl_{field}", "gauge", help_text, rows)
-    rows = [
-        ({"crawl": name}, standing.harvest)
-        for name, standing in standings.items()
-        if standing.harvest is not None
-    ]
-    lines += _family(
-        "inlink_crawl_harvest", "gauge", "Share of the known pages' rank that was fetched.", rows
-    )
-    return lines
-
-
-async def _standings(site: Site) -> dict[str, Standing]:
-    return {
+    standings = {
         name: await keeper.run(lambda opened: opened.view.standing(0))
         for name, keeper in site.keepers.items()
         if keeper.fault is None
     }
-
-
-def _family(name: str, kind: str, help_text: str, rows: list[tuple[dict[str, str], float]]) -> list[str]:
-    lines = [f"# HELP {name} {help_text}", f"# TYPE {name} {kind}"]
-    for labels, value in rows:
-        text = ",".join(f'{label}="{_escaped(value_text)}"' for label, value_text in labels.items())
-        lines.append(f"{name}{{{text}}} {value!r}" if text else f"{name} {value!r}")
-    return lines
+    requests = [
+        ({"method": method, "path": path, "status": str(status)}, count)
+        for (method, path, status), count in sorted(site.requests.items())
+    ]
+    seconds = [
+        ({"method": method, "path": path}, total) for (method, path), total in sorted(site.seconds.items())
+    ]
+    states = [
+        ({"crawl": name, "state": state}, count)
+        for name, standing in standings.items()
+        for state, count in standing.states.items()
+    ]
+    families: list[tuple[str, str, str, Sequence[tuple[dict[str, str], float | None]]]] = [
+        ("info", "gauge", "The server's version.", [({"version": __version__}, 1)]),
+        ("uptime_seconds", "gauge", "Seconds since the start.", [({}, time.monotonic() - site.started)]),
+        ("requests_total", "counter", "Requests served.", requests),
+        ("request_seconds_total", "counter", "Seconds that requests took, including waiting.", seconds),
+        (
+            "crawl_up",
+            "gauge",
+            "Whether a crawl can be used.",
+            [({"crawl": name}, int(name in standings)) for name in site.keepers],
+        ),
+        ("crawl_pages", "gauge", "Pages of a crawl by state.", states),
+    ]
+    for field, meaning in (
+        ("waiting", "Pages that may be handed out."),
+        ("leased", "Pages that are being fetched."),
+        ("planned", "Pages that wait for a date."),
+        ("harvest", "Share of the known pages' rank that was fetched."),
+    ):
+        figures = [({"crawl": name}, getattr(standing, field)) for name, standing in standings.items()]
+        families.append((f"crawl_{field}", "gauge", meaning, figures))
+    lines = []
+    for name, kind, meaning, rows in families:
+        lines += [f"# HELP inlink_{name} {meaning}", f"# TYPE inlink_{name} {kind}"]
+        for labels, value in rows:
+            if value is not None:
+                text = ",".join(f'{label}="{_escaped(content)}"' for label, content in labels.items())
+                lines.append(f"inlink_{name}{f'{{{text}}}' if text else ''} {value!r}")
+    return Plain("\n".join([*lines, ""]).encode(), b"text/plain; version=0.0.4; charset=utf-8")
 
 
 def _escaped(value: str) -> str:

@@ -22,18 +22,16 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar, cast
 from weakref import WeakValueDictionary
 
+from inlink.client.session import LONGEST_WAIT
 from inlink.crawl.crawl import Crawl
 from inlink.errors import InlinkError, StoreError
 from inlink.protocol import Answer, Ask, Link, Receipt, Tasks
 
-__all__ = ["LONGEST_WAIT", "BusyError", "Keeper", "Lane", "warm_up"]
+__all__ = ["BusyError", "Keeper", "Lane", "warm_up"]
 
 T = TypeVar("T")
 
 log = logging.getLogger("inlink.server")
-
-LONGEST_WAIT = 20.0
-"""Maximum number of seconds for which a request for tasks may wait."""
 
 MOST_QUEUED = 64
 """Maximum number of calls that may wait for a crawl at a time."""
@@ -101,6 +99,8 @@ class Keeper:
         Whether the server is ending: requests that wait for tasks end at once.
     ended : asyncio.Event
         Set when the server begins to end.
+    reports : mapping of int to asyncio.Lock
+        The locks of the sessions that report now.
     """
 
     def __init__(self, name: str, folder: Path, **settings: Any) -> None:
@@ -115,7 +115,7 @@ class Keeper:
         self._queued = 0
         self._delivering = self._ringing = False
         # A lock ends when no client reports for its session.
-        self._reports: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
+        self.reports: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._loop = asyncio.get_running_loop()
         self._bell = self._loop.create_future()
         self._closed = False
@@ -172,7 +172,7 @@ class Keeper:
 
     async def report(self, session: int, answers: list[Answer], request: int) -> list[Receipt]:
         """Take in answers: see :meth:`inlink.crawl.desk.Desk.report`. A session has one report at a time."""
-        turn = self._reports.setdefault(session, asyncio.Lock())
+        turn = self.reports.setdefault(session, asyncio.Lock())
         async with turn:
             begun = lambda crawl: crawl.desk.reporting(session, answers, request)  # noqa: E731
             receipts = cast(list[Receipt], await self._submit(begun, Lane.CHANGES))
@@ -241,9 +241,7 @@ class Keeper:
 
     def _work(self) -> None:
         looked = time.monotonic()
-        while True:
-            if not self._gather(looked + LOOK_SECONDS):
-                break
+        while self._gather(looked + LOOK_SECONDS):
             self._turns += 1
             # Every eighth turn starts with the last lane, so that no lane waits for ever.
             lanes = self._lanes if self._turns % 8 else self._lanes[::-1]
@@ -253,6 +251,9 @@ class Keeper:
             if time.monotonic() - looked >= LOOK_SECONDS:
                 looked = time.monotonic()
                 self._look()
+        for lane in self._lanes:
+            while lane:
+                self._proceed(lane)
         self._shut()
 
     def _gather(self, until: float) -> bool:
@@ -265,44 +266,31 @@ class Keeper:
             except Empty:
                 return True
             if job is None:
-                return self._finish()
+                return False
             self._lanes[job.lane].append(job)
             idle = False
 
-    def _finish(self) -> bool:
-        for lane in self._lanes:
-            while lane:
-                self._proceed(lane)
-        return False
-
     def _proceed(self, lane: "deque[_Job]") -> None:
-        job = lane[0]
-        if job.steps is None and job.future.cancelled():
-            lane.popleft()
-            self._told(job, True, None)
-            return
+        job, sound, result = lane[0], True, None
         try:
-            if self._crawl is None:
-                raise StoreError(self.fault or f"{self.name} is closed")
-            over, result = job.step(self._crawl)
+            if job.steps is not None or not job.future.cancelled():
+                if self._crawl is None:
+                    raise StoreError(self.fault or f"{self.name} is closed")
+                over, result = job.step(self._crawl)
+                if not over:
+                    return
         except Exception as error:
-            lane.popleft()
+            sound, result = False, error
             if isinstance(error, InlinkError):
                 # The frames of the call would keep the crawl's columns in memory, and nobody needs them.
                 error.__traceback__ = error.__context__ = None
-            self._told(job, False, error)
-            if not isinstance(error, InlinkError) or isinstance(error, StoreError):
-                self._look()
-            return
-        if over:
-            lane.popleft()
-            self._told(job, True, result)
-
-    def _told(self, job: _Job, sound: bool, result: Any) -> None:
+        lane.popleft()
         self._done.append((job.future, sound, result))
         if not self._delivering:
             self._delivering = True
             self._loop.call_soon_threadsafe(self._deliver)
+        if not sound and (not isinstance(result, InlinkError) or isinstance(result, StoreError)):
+            self._look()
 
     def _look(self) -> None:
         """Let the crawl do its upkeep. If the crawl refuses all calls, open it again."""

@@ -5,7 +5,6 @@ ends.
 """
 
 import asyncio
-import hashlib
 import secrets
 import time
 from collections import Counter
@@ -16,7 +15,7 @@ from starlette.types import Scope
 from inlink.server.connection import peer_of
 from inlink.server.guard import address_of, header
 from inlink.server.keeper import BusyError
-from inlink.server.tokens import Token, Tokens
+from inlink.server.tokens import Token, Tokens, digest
 
 __all__ = ["Logins"]
 
@@ -42,14 +41,18 @@ class Logins:
     Parameters
     ----------
     tokens : Tokens
+
+    Attributes
+    ----------
+    waiting : Counter
+        The number of wrong tokens that wait, by peer.
     """
 
     def __init__(self, tokens: Tokens) -> None:
         self._tokens = tokens
         # The digest of the token and the time of the last use, by the digest of the cookie.
         self._kept: dict[str, tuple[str, float]] = {}
-        # The number of wrong tokens that wait, by peer.
-        self._waiting: Counter[str] = Counter()
+        self.waiting: Counter[str] = Counter()
 
     async def begin(self, scope: Scope, text: str) -> bytes | None:
         """Return the ``Set-Cookie`` of a new login; None, after a delay, if there is no such token.
@@ -61,47 +64,47 @@ class Logins:
             connection ends with the refusal, and further ones of the peer wait.
         """
         peer = peer_of(address_of(scope))
-        if self._waiting[peer] >= MOST_WRONG:
+        if self.waiting[peer] >= MOST_WRONG:
             scope["state"]["connection"].end_after_reply()
             raise BusyError("too many wrong tokens came from your address just now: try again in a second")
-        token = self._tokens.of(text)
+        token = self._tokens.with_text(text)
         if token is None:
-            if self._waiting.total() >= MOST_WAITING:
+            if self.waiting.total() >= MOST_WAITING:
                 scope["state"]["connection"].end_after_reply()
                 raise BusyError("too many wrong tokens came just now: try again in a second")
-            self._waiting[peer] += 1
+            self.waiting[peer] += 1
             try:
                 await asyncio.sleep(WRONG_SECONDS)
             finally:
-                self._waiting[peer] -= 1
+                self.waiting[peer] -= 1
                 # Unary plus drops peers without a waiting token.
-                self._waiting = +self._waiting
+                self.waiting = +self.waiting
             return None
         cookie = secrets.token_urlsafe(32)
         if len(self._kept) >= MOST_LOGINS:
-            del self._kept[min(self._kept, key=lambda digest: self._kept[digest][1])]
-        self._kept[_digest(cookie)] = (token.sha256, time.monotonic())
+            del self._kept[min(self._kept, key=lambda place: self._kept[place][1])]
+        self._kept[digest(cookie)] = (token.sha256, time.monotonic())
         return _set_cookie(scope, cookie, int(SECONDS))
 
     def end(self, scope: Scope) -> bytes:
         """End the login of a request; return the ``Set-Cookie`` that removes its cookie."""
         cookie = _cookie(scope)
         if cookie is not None:
-            self._kept.pop(_digest(cookie), None)
+            self._kept.pop(digest(cookie), None)
         return _set_cookie(scope, "", 0)
 
     def token(self, scope: Scope) -> Token | None:
         """The token with which a request's browser has logged in."""
         cookie = _cookie(scope)
-        digest = "" if cookie is None else _digest(cookie)
-        kept = self._kept.get(digest)
+        place = "" if cookie is None else digest(cookie)
+        kept = self._kept.get(place)
         if kept is None:
             return None
         token, now = self._tokens.with_digest(kept[0]), time.monotonic()
         if token is None or now - kept[1] > SECONDS:
-            del self._kept[digest]
+            del self._kept[place]
             return None
-        self._kept[digest] = (kept[0], now)
+        self._kept[place] = (kept[0], now)
         return token
 
 
@@ -125,7 +128,3 @@ def _cookie(scope: Scope) -> str | None:
 def _set_cookie(scope: Scope, value: str, seconds: int) -> bytes:
     secure = "; Secure" if scope["scheme"] == "https" else ""
     return f"{_name(scope)}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}".encode()
-
-
-def _digest(cookie: str) -> str:
-    return hashlib.sha256(cookie.encode("utf-8", "surrogatepass")).hexdigest()

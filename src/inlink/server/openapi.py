@@ -1,7 +1,7 @@
 """The OpenAPI document of a server, made from the table of endpoints. A test compares replies with it."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, get_args, get_type_hints
 
@@ -34,128 +34,93 @@ def document(endpoints: tuple[Endpoint, ...]) -> bytes:
     schemas, named = msgspec.json.schema_components(
         [*kinds, Refusal], ref_template="#/components/schemas/{name}"
     )
-    schema_of = dict(zip(kinds, schemas, strict=False))
+    schema_of = dict(zip([*kinds, Refusal], map(_content, schemas), strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in endpoints:
-        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(
-            endpoint, schema_of, named, schemas[-1]
-        )
-    return msgspec.json.format(
-        msgspec.json.encode(
-            {
-                "openapi": "3.1.0",
-                "info": {
-                    "title": "inlink",
-                    "version": __version__,
-                    "description": "Crawls that hand out the next pages to fetch, and take in the results.",
-                },
-                "paths": paths,
-                "components": {
-                    "schemas": named,
-                    "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-                },
-            }
-        ),
-        indent=1,
-    )
+        operation = _operation(endpoint, schema_of, named)
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
+    whole = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "inlink",
+            "version": __version__,
+            "description": "Crawls that hand out the next pages to fetch, and take in the results.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": named,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+    return msgspec.json.format(msgspec.json.encode(whole), indent=1)
 
 
-def _reply_of(endpoint: Endpoint) -> Any:
-    """The type of a reply. If the reply may also be a stream, the type of the other reply."""
+def _content(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"content": {"application/json": {"schema": schema} if schema else {}}}
+
+
+def _replies(endpoint: Endpoint) -> list[Any]:
+    """The types of the reply that are JSON or a stream."""
     hint = get_type_hints(endpoint.call)["return"]
-    return (
-        next((kind for kind in get_args(hint) if kind is not EventStream), hint)
-        if _streams(endpoint)
-        else hint
-    )
+    return [] if hint is Plain else [*get_args(hint)] if EventStream in get_args(hint) else [hint]
 
 
-def _streams(endpoint: Endpoint) -> bool:
-    return EventStream in get_args(get_type_hints(endpoint.call)["return"])
+def _structs(endpoint: Endpoint) -> Iterator[Any]:
+    """The types that are sent as JSON."""
+    yield from (kind for name, kind in endpoint.types.items() if name in ("body", "query"))
+    yield from (kind for kind in _replies(endpoint) if kind is not EventStream)
 
 
-def _structs(endpoint: Endpoint) -> Iterable[Any]:
-    if "body" in endpoint.types:
-        yield endpoint.types["body"]
-    if "query" in endpoint.types:
-        yield endpoint.types["query"]
-    if _reply_of(endpoint) is not Plain:
-        yield _reply_of(endpoint)
-
-
-def _operation(
-    endpoint: Endpoint, schema_of: dict[Any, Any], named: dict[str, Any], refusal: Any
-) -> dict[str, Any]:
-    reply = _reply_of(endpoint)
+def _operation(endpoint: Endpoint, schema_of: dict[Any, Any], named: dict[str, Any]) -> dict[str, Any]:
     media: dict[str, Any] = {}
-    if reply is not Plain:
-        media = {"content": {"application/json": {"schema": schema_of[reply]}}}
-    if _streams(endpoint):
-        media["content"]["text/event-stream"] = {"schema": {"type": "string"}}
-    statuses = {str(endpoint.status): {"description": "As asked.", **media}}
+    for kind in _replies(endpoint):
+        stream = {"text/event-stream": {"schema": {"type": "string"}}}
+        content = stream if kind is EventStream else schema_of[kind]["content"]
+        media = {"content": media.get("content", {}) | content}
+    replies = {str(endpoint.status): {"description": "As asked.", **media}}
     for status in _refusals(endpoint):
-        statuses[str(status)] = {
-            "description": REFUSALS[status],
-            "content": {"application/json": {"schema": refusal}},
-        }
-    found: dict[str, Any] = {
+        replies[str(status)] = {"description": REFUSALS[status], **schema_of[Refusal]}
+    operation: dict[str, Any] = {
         "operationId": endpoint.call.__name__,
         "summary": endpoint.summary,
-        "responses": statuses,
-        "parameters": [*_path_parameters(endpoint), *_query_parameters(endpoint, named)],
+        "responses": replies,
+        "parameters": _parameters(endpoint, named),
     }
     if "body" in endpoint.types:
-        schema = schema_of[endpoint.types["body"]]
-        found["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+        operation["requestBody"] = {"required": True, **schema_of[endpoint.types["body"]]}
     if "raw" in endpoint.types:
-        found["requestBody"] = {"required": True, "content": {"application/json": {}}}
+        operation["requestBody"] = {"required": True, **_content({})}
     if endpoint.role is not None:
-        found["security"] = [{"token": []}]
-        found["description"] = f"For the role {endpoint.role!r}, and for those above it."
+        operation["security"] = [{"token": []}]
+        operation["description"] = f"For the role {endpoint.role!r}, and for those above it."
         if endpoint.method != "GET":
-            found["description"] += " Send `Content-Type: application/json`, also without a body."
-    return found
+            operation["description"] += " Send `Content-Type: application/json`, also without a body."
+    return operation
 
 
 def _refusals(endpoint: Endpoint) -> list[int]:
-    statuses = {503} if endpoint.method == "GET" else {503, 415}
-    if endpoint.role is not None:
-        statuses |= {401, 403}
-    if endpoint.on_crawl:
-        statuses.add(404)
-    if "session" in endpoint.types or {"begin", "next_tasks", "answers"} & {endpoint.call.__name__}:
-        statuses.add(409)
-    if endpoint.call.__name__ == "begin":
-        statuses.add(429)
-    if "body" in endpoint.types:
-        statuses |= {400, 413, 422}
-    if "raw" in endpoint.types:
-        statuses |= {400, 404, 413}
-    if "query" in endpoint.types:
-        statuses |= {404, 422}
-    return sorted(statuses)
+    name, types = endpoint.call.__name__, endpoint.types
+    return sorted(
+        {503}
+        | ({415} if endpoint.method != "GET" else set())
+        | ({401, 403} if endpoint.role is not None else set())
+        | ({404} if endpoint.on_crawl else set())
+        | ({409} if "session" in types or name in ("begin", "next_tasks", "answers") else set())
+        | ({429} if name == "begin" else set())
+        | ({400, 413, 422} if "body" in types else set())
+        | ({400, 404, 413} if "raw" in types else set())
+        | ({404, 422} if "query" in types else set())
+    )
 
 
-def _path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": name,
-            "in": "path",
-            "required": True,
-            "schema": {"type": "integer", "minimum": 0}
-            if endpoint.types.get(name) is int
-            else {"type": "string"},
-        }
+def _parameters(endpoint: Endpoint, named: dict[str, Any]) -> list[dict[str, Any]]:
+    number, text = {"type": "integer", "minimum": 0}, {"type": "string"}
+    rows = [
+        (name, "path", True, number if endpoint.types.get(name) is int else text)
         for name in re.findall(r"{(\w+)}", endpoint.path)
     ]
-
-
-def _query_parameters(endpoint: Endpoint, named: dict[str, Any]) -> list[dict[str, Any]]:
-    kind = endpoint.types.get("query")
-    if kind is None:
-        return []
-    schema = named[kind.__name__]
-    return [
-        {"name": name, "in": "query", "required": name in schema.get("required", []), "schema": field}
-        for name, field in schema["properties"].items()
-    ]
+    if "query" in endpoint.types:
+        schema = named[endpoint.types["query"].__name__]
+        required = schema.get("required", ())
+        rows += [(name, "query", name in required, field) for name, field in schema["properties"].items()]
+    return [dict(zip(("name", "in", "required", "schema"), row, strict=True)) for row in rows]

@@ -13,9 +13,9 @@ import msgspec
 
 from inlink import __version__
 from inlink.server import admin, spiders
-from inlink.server.endpoints import Endpoints, Plain
+from inlink.server.endpoints import HERE, Endpoints, Plain
 from inlink.server.keeper import Keeper
-from inlink.server.site import Caller, Site
+from inlink.server.site import AccessError, Caller, Site
 
 __all__ = ["PAGES"]
 
@@ -35,12 +35,6 @@ class Login(msgspec.Struct, frozen=True):
     """The token with which a person logs in."""
 
     token: str
-
-
-class Welcome(msgspec.Struct, frozen=True):
-    """The page to go to after a login."""
-
-    to: str
 
 
 @PAGES.add("GET", "/", None)
@@ -87,18 +81,14 @@ async def login(site: Site, caller: Caller, body: Login) -> Plain:
     """Begin a login."""
     cookie = await site.logins.begin(caller.scope, body.token.strip()[:LONGEST_TOKEN])
     if cookie is None:
-        refusal = {"error": "this server does not know this token", "kind": "AccessError"}
-        return Plain(msgspec.json.encode(refusal), b"application/json", 403)
-    found = msgspec.json.encode(Welcome("/"))
-    return Plain(found, b"application/json", 200, ((b"set-cookie", cookie),))
+        raise AccessError(403, "this server does not know this token")
+    return _welcome(b'{"to":"/"}', cookie)
 
 
 @PAGES.add("POST", "/logout", None)
 async def logout(site: Site, caller: Caller) -> Plain:
     """End a login."""
-    cookie = site.logins.end(caller.scope)
-    found = msgspec.json.encode(Welcome("/login"))
-    return Plain(found, b"application/json", 200, ((b"set-cookie", cookie),))
+    return _welcome(b'{"to":"/login"}', site.logins.end(caller.scope))
 
 
 @PAGES.add("GET", "/assets/{file}", None)
@@ -112,15 +102,16 @@ async def asset(caller: Caller, file: str) -> Plain:
 
 def _allowed(caller: Caller, crawl: str) -> list[str]:
     """The changes that a role allows: methods and last parts of paths, such as ``POST/pause``."""
-    here = "/v1/crawls/{name}"
     return [
-        endpoint.method + endpoint.path.removeprefix(here)
+        endpoint.method + endpoint.path.removeprefix(HERE)
         for endpoint in (*spiders.ENDPOINTS.all, *admin.ENDPOINTS.all)
-        if endpoint.on_crawl
-        and endpoint.path.startswith(here)
-        and endpoint.role
-        and caller.may(endpoint.role, crawl)
+        if endpoint.role and caller.may(endpoint.role, crawl)
     ]
+
+
+def _welcome(place: bytes, cookie: bytes) -> Plain:
+    """Tell the page where to go after a login or logout."""
+    return Plain(place, b"application/json", 200, ((b"set-cookie", cookie),))
 
 
 def _place(name: str) -> str:

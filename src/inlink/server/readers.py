@@ -2,10 +2,11 @@
 
 import msgspec
 
+from inlink.crawl.crawl import Crawl
 from inlink.crawl.questions.table import Question
 from inlink.crawl.view import QUESTIONS
 from inlink.errors import UnknownNodeError
-from inlink.server.endpoints import Endpoint, Endpoints, EventStream
+from inlink.server.endpoints import HERE, Endpoint, Endpoints, EventStream
 from inlink.server.keeper import Keeper
 from inlink.server.site import Caller, Site
 from inlink.server.snapshots import Snapshot
@@ -13,7 +14,6 @@ from inlink.server.snapshots import Snapshot
 __all__ = ["ENDPOINTS"]
 
 ENDPOINTS = Endpoints()
-HERE = "/v1/crawls/{name}"
 
 
 class CrawlList(msgspec.Struct, frozen=True):
@@ -26,27 +26,26 @@ class CrawlList(msgspec.Struct, frozen=True):
 @ENDPOINTS.add("GET", "/v1/crawls", "reader")
 async def crawls(site: Site) -> CrawlList:
     """The crawls of this server."""
-    faults = {name: keeper.fault for name, keeper in site.keepers.items() if keeper.fault is not None}
-    return CrawlList(list(site.keepers), faults)
+    return CrawlList(list(site.keepers), site.faults)
 
 
 def _endpoint(question: Question) -> Endpoint:
-    async def reply(crawl: Keeper, query: msgspec.Struct | None = None) -> object:
-        answer = await crawl.run(lambda opened: question.ask(opened.view, query))
+    def reply(opened: Crawl, crawl: Keeper, query: msgspec.Struct | None = None) -> object:
+        answer = question.ask(opened.view, query)
         if answer is None:
             raise UnknownNodeError(f"{crawl.name} does not know {getattr(query, 'url', '')[:300]!r}")
         return answer
 
     reply.__name__, reply.__doc__ = question.method.__name__, question.method.__doc__
     reply.__annotations__ = {"return": question.answer}
-    types = {"crawl": Keeper} | ({} if question.query is None else {"query": question.query})
+    types = {"opened": Crawl, "crawl": Keeper} | ({} if question.query is None else {"query": question.query})
     return Endpoint("GET", f"{HERE}/{question.path}", "reader", reply, 200, types)
 
 
 ENDPOINTS.all.extend(map(_endpoint, QUESTIONS.values()))
 
 
-@ENDPOINTS.add("GET", HERE + "/events", "reader")
+@ENDPOINTS.add("GET", "events", "reader")
 async def events(site: Site, crawl: Keeper, caller: Caller) -> Snapshot | EventStream:
     """The state of the crawl: once a second if the client accepts text/event-stream, else once."""
     snapshots = site.snapshots[crawl.name]

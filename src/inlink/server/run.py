@@ -20,13 +20,14 @@ from urllib.parse import quote
 import uvicorn
 import uvloop
 
+from inlink.client.channel import is_loopback
 from inlink.errors import InputError, MissingExtraError, OutputError, ParameterError
 from inlink.server.app import application
 from inlink.server.connection import Connection, Strangers
 from inlink.server.site import MOST_FILES, Site, named
 from inlink.server.tokens import Tokens, default_file
 
-__all__ = ["Options", "Server", "is_loopback", "listening", "serve", "server_of"]
+__all__ = ["Options", "Server", "listening", "serve"]
 
 log = logging.getLogger("inlink.server")
 
@@ -166,9 +167,10 @@ async def _run(
                 "no token is needed: everybody on this machine may do everything here "
                 "(inlink token add changes that)"
             )
-        await server_of(
+        server = Server(
             site, options.names, context, peer_connections=options.peer_connections, proxies=options.proxies
-        ).serve([listener])
+        )
+        await server.serve([listener])
     finally:
         await site.close()
 
@@ -187,47 +189,42 @@ async def _urlfrontier(site: Site, options: Options) -> str:
     )
 
 
-def server_of(
-    site: Site,
-    names: Sequence[str] = (),
-    context: ssl.SSLContext | None = None,
-    *,
-    peer_connections: int = PEER_CONNECTIONS,
-    proxies: Sequence[str] = (),
-) -> "Server":
-    """A server of an open site; its ``serve`` takes listening sockets and closes the site in the end."""
-    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    # Half of the files that the process may open is for connections.
-    most = MOST_FILES if files == resource.RLIM_INFINITY else files
-    strangers = Strangers(peer_connections, most // 2, proxies)
-    config = uvicorn.Config(
-        application(site, names),
-        http=cast(Any, partial(Connection, strangers)),
-        ws="none",
-        lifespan="on",
-        access_log=False,
-        log_config=None,
-        proxy_headers=bool(proxies),
-        forwarded_allow_ips=list(proxies),
-        server_header=False,
-        timeout_keep_alive=75,
-        timeout_graceful_shutdown=DRAIN_SECONDS,
-        backlog=BACKLOG,
-    )
-    return Server(config, site, strangers, context)
-
-
 class Server(uvicorn.Server):
-    """uvicorn's server, changed to end the crawls after a signal and to leave with exit code 0.
+    """uvicorn's server of an open site; its ``serve`` takes listening sockets and closes the site in the end.
 
-    It accepts connections of TLS itself: each one is counted before its handshake, which must end soon.
+    After a signal it ends the crawls, and leaves with exit code 0. It accepts connections of TLS itself: each one is
+    counted before its handshake, which must end soon.
     """
 
     def __init__(
-        self, config: uvicorn.Config, site: Site, strangers: Strangers, context: ssl.SSLContext | None
+        self,
+        site: Site,
+        names: Sequence[str] = (),
+        context: ssl.SSLContext | None = None,
+        *,
+        peer_connections: int = PEER_CONNECTIONS,
+        proxies: Sequence[str] = (),
     ) -> None:
+        files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        # Half of the files that the process may open is for connections.
+        most = MOST_FILES if files == resource.RLIM_INFINITY else files
+        self.strangers = Strangers(peer_connections, most // 2, proxies)
+        config = uvicorn.Config(
+            application(site, names),
+            http=cast(Any, partial(Connection, self.strangers)),
+            ws="none",
+            lifespan="on",
+            access_log=False,
+            log_config=None,
+            proxy_headers=bool(proxies),
+            forwarded_allow_ips=list(proxies),
+            server_header=False,
+            timeout_keep_alive=75,
+            timeout_graceful_shutdown=DRAIN_SECONDS,
+            backlog=BACKLOG,
+        )
         super().__init__(config)
-        self._site, self.strangers, self._context = site, strangers, context
+        self._site, self._context = site, context
         self._handshakes: set[asyncio.Task[None]] = set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -294,16 +291,6 @@ class Server(uvicorn.Server):
         if self.should_exit:
             self.force_exit = True
         self.should_exit = True
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether an address can be reached only from this machine."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _self_signed(options: Options, folder: Path, say: Callable[[str], object]) -> Options:

@@ -15,8 +15,8 @@ from typing import Any
 
 from starlette.types import Scope
 
-from inlink.errors import InlinkError, InputError, ParameterError, UnknownNodeError
-from inlink.server.guard import header
+from inlink.errors import InputError, ParameterError, UnknownNodeError
+from inlink.server.guard import StatusError, header
 from inlink.server.keeper import Keeper, warm_up
 from inlink.server.logins import Logins
 from inlink.server.snapshots import Snapshots
@@ -33,18 +33,8 @@ MOST_FILES = 1 << 16
 """Files and connections that a server may have open, if the system allows so many."""
 
 
-class AccessError(InlinkError):
-    """A request without the necessary access.
-
-    Attributes
-    ----------
-    status : int
-        401 without a known token, 403 if the token's role does not suffice.
-    """
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
+class AccessError(StatusError):
+    """A request without the necessary access: status 401 without a known token, 403 with one of a lower role."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +142,11 @@ class Site:
         for keeper in self.keepers.values():
             await keeper.close()
 
+    @property
+    def faults(self) -> dict[str, str]:
+        """The faults of the crawls that cannot be used now, by name."""
+        return {name: keeper.fault for name, keeper in self.keepers.items() if keeper.fault is not None}
+
     def keeper(self, name: str) -> Keeper:
         """The keeper of a crawl.
 
@@ -180,7 +175,7 @@ class Site:
                 return None
         elif scheme.lower() != b"bearer":
             return None
-        return self.tokens.of(text.decode("utf-8", "surrogateescape"))
+        return self.tokens.with_text(text.decode("utf-8", "surrogateescape"))
 
     @property
     def is_open(self) -> bool:
@@ -197,8 +192,7 @@ class Site:
 
     def caller(self, scope: Scope) -> Caller:
         """The sender of a request."""
-        is_open = self.is_open
-        return Caller(scope, self.bearer(scope), is_open)
+        return Caller(scope, is_open=self.is_open, token=self.bearer(scope))
 
     def admit(self, scope: Scope, role: Role | None, crawl: str | None) -> None:
         """Let a request pass if its bearer may do what a role may, on a crawl.
@@ -220,11 +214,6 @@ class Site:
             raise AccessError(
                 403, f"the token {token.name!r} does not open this: it takes the role {role!r} here"
             )
-
-    def count(self, method: str, path: str, status: int, seconds: float) -> None:
-        """Count a request that was served."""
-        self.requests[method, path, status] += 1
-        self.seconds[method, path] += seconds
 
 
 def named(folders: list[Path]) -> dict[str, Path]:

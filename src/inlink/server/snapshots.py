@@ -15,7 +15,6 @@ from collections.abc import AsyncIterator, Callable
 import msgspec
 
 from inlink.crawl.activity import Activity
-from inlink.crawl.crawl import Crawl
 from inlink.errors import InlinkError
 from inlink.protocol import Standing
 from inlink.server.keeper import BusyError, Keeper
@@ -81,6 +80,13 @@ class Snapshots:
     Parameters
     ----------
     keeper : Keeper
+
+    Attributes
+    ----------
+    listeners : int
+        Number of listeners.
+    ticking : Task or None
+        Makes snapshots while there are listeners.
     """
 
     def __init__(self, keeper: Keeper) -> None:
@@ -88,13 +94,14 @@ class Snapshots:
         # A listener of an earlier server counted otherwise.
         self._run, self._number = secrets.token_hex(4), 0
         self._kept: deque[tuple[int, bytes]] = deque(maxlen=KEPT)
-        self._listeners = 0
-        self._ticking: asyncio.Task[None] | None = None
+        self.listeners = 0
+        self.ticking: asyncio.Task[None] | None = None
         self._bell = asyncio.Event()
-        self._past: deque[tuple[float, int, int]] = deque()
+        self._past: deque[tuple[float, tuple[int, ...]]] = deque()
         self._latest = -math.inf, Snapshot(0.0)
         # The counts from before the crawl was opened again, and its last counts.
-        self._before, self._last = (0, 0), (0, 0)
+        self._before: tuple[int, ...] = (0, 0)
+        self._last: tuple[int, ...] = (0, 0)
 
     async def latest(self) -> Snapshot:
         """A snapshot of the last second, for a caller that does not listen."""
@@ -116,13 +123,13 @@ class Snapshots:
         BusyError
             Before the first event, if too many listen.
         """
-        if self._listeners >= MOST_LISTENERS:
-            raise BusyError(f"{self._listeners} listen to {self._keeper.name}: try again later")
+        if self.listeners >= MOST_LISTENERS:
+            raise BusyError(f"{self.listeners} listen to {self._keeper.name}: try again later")
         seen = self._seen(last_id)
-        self._listeners += 1
+        self.listeners += 1
         try:
-            if self._ticking is None or self._ticking.done():
-                self._ticking = asyncio.create_task(self._tick())
+            if self.ticking is None or self.ticking.done():
+                self.ticking = asyncio.create_task(self._tick())
             yield b"retry: 2000\n\n"
             while not self._keeper.ending:
                 bell = self._bell
@@ -135,7 +142,7 @@ class Snapshots:
                     continue
                 return
         finally:
-            self._listeners -= 1
+            self.listeners -= 1
 
     def _seen(self, last_id: str) -> int:
         """The number of the last snapshot that a listener has. The snapshots after it are sent."""
@@ -146,7 +153,7 @@ class Snapshots:
 
     async def _tick(self) -> None:
         """Make snapshots while there are listeners."""
-        while self._listeners and not self._keeper.ending:
+        while self.listeners and not self._keeper.ending:
             began = time.monotonic()
             snapshot = await self._snapshot()
             self._number += 1
@@ -162,45 +169,37 @@ class Snapshots:
         bell.set()
 
     async def _snapshot(self) -> Snapshot:
-        found = await self._computed()
-        self._latest = time.monotonic(), found
-        return found
-
-    async def _computed(self) -> Snapshot:
-        def look(opened: Crawl) -> tuple[Standing, Activity]:
-            return opened.view.standing(0), opened.activity()
-
         try:
-            standing, activity = await self._keeper.run(look)
+            standing, activity = await self._keeper.run(
+                lambda opened: (opened.view.standing(0), opened.activity())
+            )
         except InlinkError as error:
-            return Snapshot(time.monotonic() - self._started, self._keeper.without_folder(str(error)))
-        return self._told(standing, activity)
+            fault = self._keeper.without_folder(str(error))
+            snapshot = Snapshot(time.monotonic() - self._started, fault)
+        else:
+            pages, errors = self._rates(activity.pages, activity.errors)
+            seconds = self._past[-1][0] - self._started
+            snapshot = Snapshot(seconds, None, standing, activity, pages, errors)
+        self._latest = time.monotonic(), snapshot
+        return snapshot
 
-    def _told(self, standing: Standing, activity: Activity) -> Snapshot:
-        now = time.monotonic()
-        counted = activity.pages, activity.errors
-        if counted[0] < self._last[0] or counted[1] < self._last[1]:
-            self._before = self._before[0] + self._last[0], self._before[1] + self._last[1]
-        self._last = counted
-        pages, errors = self._before[0] + counted[0], self._before[1] + counted[1]
-        past = self._past
+    def _rates(self, *counts: int) -> list[Rate]:
+        """The rates of pages and errors, whose counts begin at 0 again when the crawl is opened again."""
+        now, past = time.monotonic(), self._past
+        if any(count < last for count, last in zip(counts, self._last, strict=True)):
+            self._before = tuple(map(sum, zip(self._before, self._last, strict=True)))
+        self._last = counts
+        totals = tuple(map(sum, zip(self._before, counts, strict=True)))
         # After a pause without listeners the rate would be that of the pause.
         while past and now - past[0][0] > RATE_SECONDS + SECONDS / 2:
             past.popleft()
-        first = past[0] if past else None
-        past.append((now, pages, errors))
-        seconds = now - self._started
-
-        def rate(total: int, before: int | None) -> Rate:
-            span = now - first[0] if first is not None else 0.0
-            present = None if before is None or span <= 0 else (total - before) / span
-            return Rate(total, present, total / seconds if seconds > 0 else 0.0)
-
-        return Snapshot(
-            seconds,
-            None,
-            standing,
-            activity,
-            rate(pages, None if first is None else first[1]),
-            rate(errors, None if first is None else first[2]),
-        )
+        past.append((now, totals))
+        first, before = past[0]
+        return [
+            Rate(
+                total,
+                (total - earlier) / (now - first) if now > first else None,
+                total / (now - self._started),
+            )
+            for total, earlier in zip(totals, before, strict=True)
+        ]

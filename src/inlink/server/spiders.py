@@ -1,9 +1,9 @@
 """Endpoints for spiders: sessions, tasks, answers, seeds."""
 
-from collections.abc import Callable
-
 import msgspec
 
+from inlink.client.batches import MOST_LINKS
+from inlink.client.session import LONGEST_WAIT
 from inlink.crawl.crawl import Crawl
 from inlink.crawl.settings import as_data
 from inlink.errors import ParameterError, SessionError
@@ -22,63 +22,55 @@ from inlink.protocol import (
     Tasks,
 )
 from inlink.server.endpoints import Endpoints
-from inlink.server.keeper import Keeper, Lane
+from inlink.server.keeper import Keeper
 from inlink.server.site import Caller
 
-__all__ = ["ENDPOINTS", "MOST_LINKS", "MOST_TASKS", "check_session"]
+__all__ = ["ENDPOINTS", "MOST_TASKS", "check_links"]
 
 ENDPOINTS = Endpoints()
-HERE = "/v1/crawls/{name}"
 
 MOST_TASKS = 1000
 """Maximum number of tasks that a request may ask for."""
 
-MOST_LINKS = 10_000
-"""Maximum number of links of a page, and of URLs in a request for seeds."""
 
-
-@ENDPOINTS.add("POST", HERE + "/sessions", "spider", 201)
-async def begin(crawl: Keeper, caller: Caller, body: Hello) -> Begun:
+@ENDPOINTS.add("POST", "sessions", "spider", 201)
+def begin(opened: Crawl, crawl: Keeper, caller: Caller, body: Hello) -> Begun:
     """Begin a session; the owner's previous session ends, and its tasks are lost."""
     owner = _prefix(caller) + body.owner if body.owner.strip() else ""
-
-    def work(opened: Crawl) -> Begun:
-        session = opened.desk.hello(owner, silent_after=body.silent_after, rejoin=body.rejoin)
-        return Begun(
-            msgspec.structs.replace(session, owner=body.owner),
-            crawl.without_folder(opened.recovered),
-            msgspec.to_builtins(as_data(opened.settings)),
-        )
-
-    return await crawl.change(work)
+    session = opened.desk.hello(owner, silent_after=body.silent_after, rejoin=body.rejoin)
+    return Begun(
+        msgspec.structs.replace(session, owner=body.owner),
+        crawl.without_folder(opened.recovered),
+        msgspec.to_builtins(as_data(opened.settings)),
+    )
 
 
-@ENDPOINTS.add("POST", HERE + "/sessions/{session}", "spider")
-async def renew(crawl: Keeper, caller: Caller, session: int) -> Changed:
+@ENDPOINTS.add("POST", "sessions/{session}", "spider")
+def renew(opened: Crawl, crawl: Keeper, caller: Caller, session: int) -> Changed:
     """Extend a session's tasks; return the number of tasks that were extended."""
-    check_session(crawl, caller, session)
-    return Changed(await crawl.run(lambda opened: opened.desk.renew(session), Lane.CHANGES))
+    _check_session(crawl, caller, session)
+    return Changed(opened.desk.renew(session))
 
 
-@ENDPOINTS.add("DELETE", HERE + "/sessions/{session}", "spider")
-async def end(crawl: Keeper, caller: Caller, session: int) -> Changed:
+@ENDPOINTS.add("DELETE", "sessions/{session}", "spider")
+def end(opened: Crawl, crawl: Keeper, caller: Caller, session: int) -> Changed:
     """End a session and give its tasks back; return their number."""
-    check_session(crawl, caller, session)
-    return Changed(await crawl.change(lambda opened: opened.desk.bye(session)))
+    _check_session(crawl, caller, session)
+    return Changed(opened.desk.bye(session))
 
 
-@ENDPOINTS.add("POST", HERE + "/next", "spider")
+@ENDPOINTS.add("POST", "next", "spider")
 async def next_tasks(crawl: Keeper, caller: Caller, body: Ask) -> Tasks:
     """Hand out tasks, and wait for a task if there is none now."""
     if not 1 <= body.n <= MOST_TASKS:
         raise ParameterError(f"`n` must be from 1 to {MOST_TASKS:,}; got {body.n}")
-    if not 0 <= body.wait <= 20:
-        raise ParameterError(f"`wait` must be from 0 to 20 seconds; got {body.wait}")
-    check_session(crawl, caller, body.session)
+    if not 0 <= body.wait <= LONGEST_WAIT:
+        raise ParameterError(f"`wait` must be from 0 to {LONGEST_WAIT:.0f} seconds; got {body.wait}")
+    _check_session(crawl, caller, body.session)
     return await crawl.next(body)
 
 
-@ENDPOINTS.add("POST", HERE + "/answers", "spider")
+@ENDPOINTS.add("POST", "answers", "spider")
 async def answers(crawl: Keeper, caller: Caller, body: Report) -> Receipts:
     """Take in answers. The reply is sent after the events of all answers are written."""
     if len(body.answers) > MOST_TASKS:
@@ -86,25 +78,27 @@ async def answers(crawl: Keeper, caller: Caller, body: Report) -> Receipts:
     for answer in body.answers:
         if isinstance(answer, Crawled):
             check_links(answer.links, "links", f"lease {answer.lease}: a page has")
-    check_session(crawl, caller, body.session)
+    _check_session(crawl, caller, body.session)
     return Receipts(await crawl.report(body.session, body.answers, body.request))
 
 
-@ENDPOINTS.add("POST", HERE + "/seeds", "spider")
-async def seed(crawl: Keeper, body: Seeds) -> Seeded:
+@ENDPOINTS.add("POST", "seeds", "spider")
+def seed(opened: Crawl, body: Seeds) -> Seeded:
     """Add URLs at which the crawl begins."""
     check_links(body.urls, "URLs", "a request for seeds has")
-    return await crawl.change(_counting(lambda opened: opened.seed(body.urls)))
+    before = opened.refused.copy()
+    return Seeded(opened.seed(body.urls), dict(opened.refused - before))
 
 
-@ENDPOINTS.add("POST", HERE + "/sitemap", "spider")
-async def sitemap(crawl: Keeper, body: Sitemap) -> Seeded:
+@ENDPOINTS.add("POST", "sitemap", "spider")
+def sitemap(opened: Crawl, body: Sitemap) -> Seeded:
     """Take in a sitemap: add its URLs, and let pages that changed since their visit wait again."""
     check_links(body.entries, "entries", "a request with a sitemap has")
-    return await crawl.change(_counting(lambda opened: opened.sitemap(body.entries)))
+    before = opened.refused.copy()
+    return Seeded(opened.sitemap(body.entries), dict(opened.refused - before))
 
 
-def check_session(crawl: Keeper, caller: Caller, session: int) -> None:
+def _check_session(crawl: Keeper, caller: Caller, session: int) -> None:
     """Refuse a session that another token has begun. A session that has ended is refused by the crawl."""
     owner = crawl.owner_of(session)
     if owner is not None and not owner.startswith(_prefix(caller)):
@@ -122,14 +116,3 @@ def check_links(
     """Refuse more links than one event may have."""
     if len(links) > MOST_LINKS:
         raise ParameterError(f"{who} at most {MOST_LINKS:,} {what}; got {len(links):,}")
-
-
-def _counting(work: Callable[[Crawl], int]) -> Callable[[Crawl], Seeded]:
-    """Run ``work``, which returns the number of new URLs, and count the URLs that it refuses."""
-
-    def counted(opened: Crawl) -> Seeded:
-        before = opened.refused.copy()
-        new = work(opened)
-        return Seeded(new, dict(opened.refused - before))
-
-    return counted

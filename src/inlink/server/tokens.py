@@ -16,10 +16,11 @@ from typing import Literal
 
 import msgspec
 
+from inlink.base.checked import user_folder
 from inlink.base.folder import atomic_file
 from inlink.errors import InputError, ParameterError
 
-__all__ = ["ROLES", "Role", "Token", "Tokens", "default_file"]
+__all__ = ["ROLES", "Role", "Token", "Tokens", "default_file", "digest"]
 
 Role = Literal["reader", "spider", "admin"]
 ROLES: tuple[Role, ...] = ("reader", "spider", "admin")
@@ -58,9 +59,7 @@ class _Kept(msgspec.Struct, forbid_unknown_fields=True):
 
 def default_file() -> Path:
     """The default file of tokens: ``$XDG_CONFIG_HOME/inlink/tokens.json``, or below ``~/.config``."""
-    base = Path(os.environ.get("XDG_CONFIG_HOME", ""))
-    # The XDG specification says to ignore a relative path.
-    return (base if base.is_absolute() else Path.home() / ".config") / "inlink" / "tokens.json"
+    return (user_folder("XDG_CONFIG_HOME", ".config") or Path()) / "tokens.json"
 
 
 class Tokens:
@@ -113,9 +112,9 @@ class Tokens:
         self._by_digest = {token.sha256: token for token in kept.tokens}
         self._stamp = stamp
 
-    def of(self, text: str) -> Token | None:
+    def with_text(self, text: str) -> Token | None:
         """The token with this text; None if there is none."""
-        return self._by_digest.get(_digest(text))
+        return self._by_digest.get(digest(text))
 
     def with_digest(self, sha256: str) -> Token | None:
         """The token whose text has this SHA-256; None if there is none."""
@@ -141,7 +140,7 @@ class Tokens:
                 raise ParameterError(
                     f"{self.file} has a token {name!r} already: choose another name, or remove that token"
                 )
-            self._keep([*self._by_digest.values(), Token(name, role, crawl, _digest(text))])
+            self._keep([*self._by_digest.values(), Token(name, role, crawl, digest(text))])
         return text
 
     def remove(self, name: str) -> None:
@@ -181,5 +180,6 @@ class Tokens:
         self.refresh()
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """The SHA-256 of a secret, in hexadecimal."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -2,10 +2,9 @@
 
 import os
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any
 
 from inlink.archives.batches import ArchiveKind, archive_batches, archive_kind
-from inlink.archives.html import LinkSet
 from inlink.base.damage import Tally
 from inlink.base.opening import open_binary, size_of
 from inlink.errors import DamageError
@@ -31,18 +30,8 @@ def archive_source(
     path: str | os.PathLike[str],
     *,
     level: Level | None = None,
-    links: LinkSet | None = None,
-    nofollow: bool = True,
-    self_links: bool = False,
-    strip_www: bool = False,
-    private_suffixes: bool = False,
-    self_loops: bool = False,
-    like: Literal["commoncrawl"] | None = None,
-    any_status: bool | None = None,
-    location: bool | None = None,
-    exact_schemes: bool | None = None,
-    repeats: bool = True,
     tally: Tally | None = None,
+    **options: Any,
 ) -> Source:
     """Return an archive as a source of a graph. The file is opened when the first batch is asked for.
 
@@ -52,8 +41,9 @@ def archive_source(
         A WARC, ARC or WAT file, gzipped or not.
     level : {"page", "host", "domain"} or None
         The kind of the nodes; None means pages.
-    links, nofollow, self_links, strip_www, private_suffixes, self_loops, like, any_status, location, exact_schemes,
-    repeats, tally
+    tally : Tally or None
+        Counts the records that were read and those that were skipped.
+    **options
         As in :func:`inlink.archives.batches.archive_batches`, which also says what is raised. A damaged archive in
         which no record can be read raises a DamageError.
     """
@@ -64,22 +54,7 @@ def archive_source(
         before, damaged = tally.records, tally.damaged
         with open_binary(path) as file:
             yield from archive_batches(
-                file,
-                name=os.fspath(path),
-                size=size_of(file),
-                level=level,
-                links=links,
-                nofollow=nofollow,
-                self_links=self_links,
-                strip_www=strip_www,
-                private_suffixes=private_suffixes,
-                self_loops=self_loops,
-                like=like,
-                any_status=any_status,
-                location=location,
-                exact_schemes=exact_schemes,
-                repeats=repeats,
-                tally=tally,
+                file, name=os.fspath(path), size=size_of(file), level=level, tally=tally, **options
             )
         if tally.records == before and tally.damaged > damaged:
             skipped = [entry for entry in tally.skipped.items() if entry[1].path == os.fspath(path)]

@@ -26,10 +26,9 @@ from inlink.base.unfinished import unfinished_folder
 from inlink.errors import InlinkError, InputError, InUseError, OutputError
 from inlink.graph.batches import Level
 from inlink.graph.build import build_parts
-from inlink.graph.collect import PartSink
 from inlink.graph.graph import KIND, Graph
-from inlink.graph.merging import FILES, merge_parts
-from inlink.graph.part import VERSION, PartFile, PartWriter
+from inlink.graph.merging import FILES, merged_file
+from inlink.graph.part import VERSION, PartFile
 from inlink.sources.files import Files
 from inlink.sources.inputs import Location
 from inlink.sources.partjob import PartJob, SourceEntry, stamp
@@ -84,13 +83,13 @@ def build_archives(
 
 def _build(files: Files, plan: Plan, place: Path, into: Path | None, compress: bool) -> Graph:
     wanted = files.paths
-    settings = {**plan._asdict(), "options": {k: v for k, v in plan.options.items() if v is not None}}
+    options = {name: value for name, value in plan.options.items() if value is not None}
+    settings = {**plan._asdict(), "options": options}
     del settings["workers"]
     away: list[InputError] = []
 
     def job(number: int) -> PartJob:
         path, format = wanted[number], files.formats[number]
-        options = {name: value for name, value in plan.options.items() if value is not None}
         return PartJob(
             number, os.fspath(path), format, plan.level, options, plan.strict, plan.self_loops is True,
             plan.self_loops is not False, plan.counted,
@@ -326,9 +325,8 @@ class PartFolder:
         name = hashlib.sha256(msgspec.json.encode(entries)).hexdigest()[:24]
         target = self.path / f"merged-{name}.part"
         files = [PartFile(path) for path in sorted(self._alone)]
-        with unfinished_folder(target) as scratch, atomic_file(target) as work, work.open("wb") as file:
-            writer = PartWriter(file, all(part.header.keeps for part in files))
-            merge_parts(files, PartSink(writer, {"inputs": msgspec.to_builtins(entries)}), scratch)
+        with unfinished_folder(target) as scratch, atomic_file(target) as work:
+            merged_file(files, work, scratch, {"inputs": msgspec.to_builtins(entries)})
         for key, path in self._parts.items():
             if path in self._alone:
                 self._parts[key] = target

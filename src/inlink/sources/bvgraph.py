@@ -24,7 +24,7 @@ from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.names import Names
 from inlink.graph.source import Source, level_of
 
-__all__ = ["bvgraph", "is_bvgraph", "stem_of", "urls_of"]
+__all__ = ["bvgraph", "is_bvgraph", "read_names", "stem_of", "urls_of"]
 
 # Number of arcs that are decoded, and of bytes that are read, at a time.
 _ROOM = 1 << 20
@@ -82,7 +82,7 @@ def bvgraph(path: str | os.PathLike[str], *, level: Level | None = None) -> Sour
             f"{graph} is truncated: {graph.stat().st_size:,} bytes for {properties.num_nodes:,} nodes ({text})"
         )
     beside = next((file for file in urls_of(stem) if file.is_file()), None)
-    names = None if beside is None else _read_names(beside, properties.num_nodes)
+    names = None if beside is None else read_names(beside, properties.num_nodes)
     if names is not None and level is None:
         level = level_of([names.raw(node) for node in range(min(len(names), _SAMPLE))])
     return Source(_batches(graph, properties), names, properties.num_nodes, level)
@@ -122,7 +122,7 @@ def urls_of(stem: Path) -> tuple[Path, Path]:
     return stem.with_name(f"{stem.name}.urls.gz"), stem.with_name(f"{stem.name}.urls")
 
 
-def _read_names(path: Path, num_nodes: int) -> Names:
+def read_names(path: Path, num_nodes: int) -> Names:
     """Read a name per line. Only newline ends a line, so that names may contain any other byte."""
     from inlink.graph.kernels.names import order_of
 

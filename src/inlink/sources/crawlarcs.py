@@ -10,9 +10,9 @@ from inlink.base.progress import track
 from inlink.graph.batches import ArcBatch
 from inlink.graph.names import Names
 from inlink.graph.source import Source
-from inlink.store.blocks import arcs_of, crawled_rows, known_pages, url_blocks
+from inlink.store.blocks import arcs_of, crawled_rows, url_blocks
 from inlink.store.pages import Pages
-from inlink.store.reader import crawl_folder
+from inlink.store.reader import crawl_folder, known_pages
 
 __all__ = ["crawl_source", "names_of"]
 
@@ -25,7 +25,7 @@ def crawl_source(path: str | os.PathLike[str]) -> Source:
     inlink.errors.FolderError
         If the folder holds no crawl.
     """
-    pages = known_pages(path)
+    pages = known_pages(path, with_urls=False)
 
     def batches() -> Iterator[ArcBatch]:
         none = np.empty(0, np.uint32)

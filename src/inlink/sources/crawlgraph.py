@@ -79,7 +79,8 @@ def columns_for(graph: Graph, path: Path, format: str | None) -> dict[str, AnyAr
     The dict is empty for other graphs and formats.
     """
     from inlink.sources.formats import FORMATS
-    from inlink.store.blocks import ARCS, COLUMNS, known_pages, page_columns
+    from inlink.store.blocks import ARCS, COLUMNS, page_columns
+    from inlink.store.reader import known_pages
 
     tables = ("parquet", "sqlite")
     named = format or next(
@@ -87,7 +88,7 @@ def columns_for(graph: Graph, path: Path, format: str | None) -> dict[str, AnyAr
     )
     if not isinstance(graph, CrawlGraph) or named not in tables:
         return {}
-    pages = known_pages(graph.path)
+    pages = known_pages(graph.path, with_urls=False)
     parts = [
         page_columns(pages, low, min(low + ARCS, graph.num_nodes))[0]
         for low in range(0, max(graph.num_nodes, 1), ARCS)

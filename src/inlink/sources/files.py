@@ -122,14 +122,7 @@ class Files:
         self.paths.append(path)
         self.formats.append(format)
 
-    def open(
-        self,
-        level: Level | None,
-        self_loops: bool,
-        repeats: bool,
-        options: Mapping[str, object],
-        max_node: int | None = None,
-    ) -> None:
+    def open(self, **reading: Any) -> None:
         """Open the files. See :func:`read_source` for the parameters.
 
         Raises
@@ -142,16 +135,7 @@ class Files:
         for place, path, format in files:
             tally = Tally(self._strict)
             with self.trying(place):
-                source = read_source(
-                    path,
-                    format,
-                    level=level,
-                    tally=tally,
-                    self_loops=self_loops,
-                    repeats=repeats,
-                    options=options,
-                    max_node=max_node,
-                )
+                source = read_source(path, format, tally=tally, **reading)
                 self.sources.append(source)
                 self.add(place, path, format)
                 self._tallies.append(tally)

@@ -34,7 +34,8 @@ class Format:
     extensions : tuple of str
         The usual endings of its files. A writer is chosen by them.
     reader, writer : str or None
-        ``module:function``, imported when needed. A reader takes a path and options and returns a Source.
+        ``module:function`` in this package, imported when needed. A reader takes a path and options, and returns a
+        Source.
     options : dict of str to Parameter
         Options of reading that only some formats have, by name.
     write_options : dict of str to Parameter
@@ -181,20 +182,19 @@ class PageOptions(TypedDict, total=False):
 SITES = parameters_of(SiteOptions)
 """The options for folding pages to hosts and domains, with any format."""
 
-_HERE = "inlink.sources"
 _TEXT_ENDINGS = tuple(f".{name}{packed}" for packed in ("", ".gz", ".zst") for name in ("tsv", "csv", "txt"))
 
 FORMATS: dict[str, Format] = {
     entry.name: entry
     for entry in (
-        Format("graph", "a graph's folder that inlink built", (), f"{_HERE}.graphs:graph_source"),
-        Format("crawl", "a crawl's folder, also while it is crawled", (), f"{_HERE}.crawlarcs:crawl_source"),
+        Format("graph", "a graph's folder that inlink built", (), "graphs:graph_source"),
+        Format("crawl", "a crawl's folder, also while it is crawled", (), "crawlarcs:crawl_source"),
         *(
             Format(
                 name,
                 description,
                 (f".{name}", f".{name}.gz"),
-                f"{_HERE}.archive:archive_source",
+                "archive:archive_source",
                 None,
                 parameters_of(ArchiveOptions),
             )
@@ -208,81 +208,77 @@ FORMATS: dict[str, Format] = {
             "bvgraph",
             "WebGraph's BVGraph: .graph and .properties",
             (".graph", ".properties"),
-            f"{_HERE}.bvgraph:bvgraph",
-            f"{_HERE}.write_bvgraph:write_bvgraph",
+            "bvgraph:bvgraph",
+            "write_bvgraph:write_bvgraph",
             write_options=parameters_of(BVGraphOptions),
         ),
         Format(
             "edgelist",
             "edge list, separated by tabs, commas, semicolons or blanks; also gzip and zstd",
             _TEXT_ENDINGS,
-            f"{_HERE}.edgelist:edge_list",
-            f"{_HERE}.write:write_edge_list",
+            "edgelist:edge_list",
+            "write:write_edge_list",
             parameters_of(EdgeListOptions),
         ),
         Format(
             "commoncrawl",
             "Common Crawl's vertices, edges and ranks: a folder, one of the files, or a pattern",
             (),
-            f"{_HERE}.commoncrawl:common_crawl",
-            f"{_HERE}.write_commoncrawl:write_common_crawl",
+            "commoncrawl:common_crawl",
+            "write_commoncrawl:write_common_crawl",
         ),
-        Format(
-            "kleinberg", "Kleinberg's 'n ID URL' and 'e FROM TO' lines", (), f"{_HERE}.kleinberg:kleinberg"
-        ),
+        Format("kleinberg", "Kleinberg's 'n ID URL' and 'e FROM TO' lines", (), "kleinberg:kleinberg"),
         Format(
             "parquet",
             "Parquet: an arc in each row",
             (".parquet",),
-            f"{_HERE}.tables:parquet",
-            f"{_HERE}.write:write_parquet",
+            "tables:parquet",
+            "write:write_parquet",
             parameters_of(ColumnOptions),
         ),
         Format(
             "sqlite",
             "SQLite: a table with an arc in each row",
             (".sqlite", ".sqlite3", ".db"),
-            f"{_HERE}.tables:sqlite",
-            f"{_HERE}.write:write_sqlite",
+            "tables:sqlite",
+            "write:write_sqlite",
             parameters_of(SqliteOptions),
         ),
         Format(
             "matrixmarket",
             "Matrix Market, plain or gzip",
             (".mtx", ".mtx.gz"),
-            f"{_HERE}.matrixmarket:matrix_market",
-            f"{_HERE}.write:write_matrix_market",
+            "matrixmarket:matrix_market",
+            "write:write_matrix_market",
         ),
         Format(
             "npz",
             "SciPy's sparse matrices, as save_npz writes them",
             (".npz",),
-            f"{_HERE}.matrixmarket:scipy_npz",
+            "matrixmarket:scipy_npz",
         ),
         Format(
             "graphml",
             "GraphML",
             (".graphml",),
-            f"{_HERE}.markup:graphml",
-            f"{_HERE}.write_markup:write_graphml",
+            "markup:graphml",
+            "write_markup:write_graphml",
         ),
-        Format(
-            "gexf", "GEXF (Gephi)", (".gexf",), f"{_HERE}.markup:gexf", f"{_HERE}.write_markup:write_gexf"
-        ),
-        Format("gml", "GML", (".gml",), f"{_HERE}.markup:gml", f"{_HERE}.write_networks:write_gml"),
+        Format("gexf", "GEXF (Gephi)", (".gexf",), "markup:gexf", "write_markup:write_gexf"),
+        Format("gml", "GML", (".gml",), "markup:gml", "write_networks:write_gml"),
         Format(
             "json",
             "JSON for D3: nodes and links",
             (".json",),
-            writer=f"{_HERE}.write_networks:write_json",
+            writer="write_networks:write_json",
         ),
-        Format("pajek", "Pajek", (".net",), writer=f"{_HERE}.write_networks:write_pajek"),
-        Format("dot", "DOT (Graphviz)", (".dot", ".gv"), writer=f"{_HERE}.write_networks:write_dot"),
+        Format("pajek", "Pajek", (".net",), writer="write_networks:write_pajek"),
+        Format("dot", "DOT (Graphviz)", (".dot", ".gv"), writer="write_networks:write_dot"),
         Format(
             "html",
             "a page with a neighbourhood that can be dragged and searched",
             (".html",),
-            writer=f"{_HERE}.write_page:write_page",
+            writer="write_page:write_page",
             write_options=parameters_of(PageOptions),
         ),
     )
@@ -345,6 +341,6 @@ def _all_options() -> Iterator[Parameter]:
 
 
 def implementation(where: str) -> Any:
-    """Import and return the function that ``module:function`` names."""
+    """Import and return the function that ``module:function`` names in this package."""
     module, _, function = where.partition(":")
-    return getattr(import_module(module), function)
+    return getattr(import_module(f"inlink.sources.{module}"), function)

@@ -154,15 +154,9 @@ def _names(path: Location, n: int) -> Names | None:
     beside = names_beside(Path(path))
     if not beside.is_file():
         return None
-    names = beside.read_bytes().removesuffix(b"\n").split(b"\n") if n else []
-    if len(names) != n:
-        raise InputError(
-            f"{beside}: {len(names):,} names for {n:,} nodes. Write one name per line, or remove the file."
-        )
-    try:
-        return Names.of(names)
-    except InputError as error:
-        raise InputError(f"{beside}: {error}") from None
+    from inlink.sources.bvgraph import read_names
+
+    return read_names(beside, n)
 
 
 def _batches(path: Path, matrix: Any) -> Iterator[ArcBatch]:

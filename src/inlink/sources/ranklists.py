@@ -1,5 +1,6 @@
 """Rankings as lists of names, values and places, read from folders, files and URLs."""
 
+import logging
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,21 +12,25 @@ import numpy as np
 from inlink.base.arrays import Float64Array, Int64Array
 from inlink.base.folder import Folder
 from inlink.base.memory import require_memory
-from inlink.base.opening import Stream, head
+from inlink.base.opening import Stream, head, lines
 from inlink.base.strings import Strings
 from inlink.errors import FolderError, InputError, ParameterError
 from inlink.graph.names import Names
-from inlink.rank.ranking import Ranking
-from inlink.rank.stored import FORMAT, KIND
+from inlink.rank.ranking import FORMAT, KIND, Ranking
 from inlink.sources.crawlarcs import names_of
 from inlink.sources.inputs import Location
 from inlink.sources.rankings import stored_ranking
 from inlink.sources.ranks import COLUMNS, Row, rank_rows
 from inlink.sources.releases import MOST_RANKS, rank_file
-from inlink.store.blocks import known_pages
-from inlink.store.reader import crawl_folder, is_crawl
+from inlink.store.inbox import seeds_in
+from inlink.store.prior import HostPlaces
+from inlink.store.reader import crawl_folder, is_crawl, known_pages
+from inlink.urls.canonical import canonical
+from inlink.urls.hosts import reverse_host
 
-__all__ = ["RankList", "rank_list"]
+__all__ = ["RankList", "host_places", "rank_list"]
+
+_log = logging.getLogger("inlink.crawl")
 
 # Number of lines of a file that are Python objects at a time.
 _AT_A_TIME = 1 << 16
@@ -104,7 +109,7 @@ def rank_list(source: str | os.PathLike[str] | Ranking, by: str) -> RankList:
         return _of_text(path, by, MOST_RANKS)
     if path.is_dir():
         return _of_folder(path, by)
-    if head(path, 18)[:4] == b"PAR1" or head(path, 18).startswith(b"# inlink ranking "):
+    if _is_exported(path):
         return _of_ranking(Ranking.read(path), str(path))
     return _of_text(path, by)
 
@@ -118,7 +123,7 @@ def _of_folder(path: Path, by: str) -> RankList:
         from inlink.graph.kernels.names import order_of
 
         # Pages that became known after the ranking are left out.
-        urls = names_of(known_pages(place))
+        urls = names_of(known_pages(place, with_urls=False))
         offsets = urls.offsets[: len(ranking) + 1]
         ranking.names = Names(urls.text, offsets, order_of(urls.text, offsets))
         # The header of a copy of a crawl as it was has the origin of the copy.
@@ -199,3 +204,93 @@ def _positions(places: Int64Array, names: Names | None) -> Int64Array:
     positions = np.empty(len(places), np.int64)
     positions[order] = np.arange(1, len(places) + 1)
     return positions
+
+
+def _is_exported(file: Path) -> bool:
+    start = head(file, 18)
+    return start[:4] == b"PAR1" or start.startswith(b"# inlink ranking ")
+
+
+# -- places of hosts -----------------------------------------------------------------------------------------
+
+
+def host_places(source: str | os.PathLike[str], setting: str = "prior") -> HostPlaces:
+    """Return the places of hosts in a ranking.
+
+    Parameters
+    ----------
+    source : path-like
+        One of these:
+
+        - Common Crawl's ranks of hosts or domains, as a file, a URL or the name of a release, see
+          :func:`inlink.sources.releases.rank_file`. Places are by harmonic centrality. The first 1,000,000 lines count.
+        - The folder of a graph or crawl with a ranking ``pagerank``, a folder ``GRAPH/rankings/NAME``, or an exported
+          ranking. The best 1,000,000 nodes count.
+        - Lines of a host or URL, optionally followed by a tab and a value, which is 1 by default.
+
+        The largest value of a host's pages counts.
+    setting : str
+        Name of the setting that names the source, for messages.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        If the source cannot be read, has more than 1,000,000 lines without the header of Common Crawl's ranks, a
+        value is not in [0, 1e30], or no host has a value above 0.
+    inlink.errors.FolderError
+        If a folder holds no ranking.
+    """
+    file = rank_file(source)
+    best: dict[str, float] = {}
+    ignored = 0
+    for host, value in _host_values(file, setting):
+        if host is None:
+            ignored += 1
+        elif value > 0:
+            best[host] = max(value, best.get(host, 0.0))
+    if not best:
+        raise InputError(
+            f"{setting}: {source} gives no host a value above 0: name a host or URL in each line"
+        )
+    if ignored:
+        lines_ignored = "1 line that names" if ignored == 1 else f"{ignored:,} lines that name"
+        _log.warning("%s: %s: ignored %s no host", setting, source, lines_ignored)
+    return HostPlaces.of(best)
+
+
+def _host_values(file: Location, setting: str) -> Iterator[tuple[str | None, float]]:
+    """Yield hosts and their values; None for a name that is no host."""
+    if isinstance(file, Path) and (file.is_dir() or _is_exported(file)):
+        yield from _hosts_of_list(rank_list(file, "pagerank"), setting)
+        return
+    with Stream(file) as stream:
+        common_crawl, rows = rank_rows(stream, file)
+        if common_crawl:
+            for row in islice(rows, MOST_RANKS):
+                yield reverse_host(row.name.decode("utf-8", "replace")) or None, row.value
+            return
+    with Stream(file) as stream:
+        first = [line for _, line in islice(lines(stream), MOST_RANKS + 1)]
+    if len(first) > MOST_RANKS:
+        raise InputError(f"{setting}: {file} has more than {MOST_RANKS:,} lines: keep the first lines only")
+    for name, value in seeds_in(b"\n".join(first).decode("utf-8", "replace"), str(file)):
+        if not 0 <= value <= 1e30:
+            raise InputError(
+                f"{setting}: {file}: the value of {name[:200]!r} must be in [0, 1e30]; got {value!r}"
+            )
+        yield _host(name), value
+
+
+def _hosts_of_list(ranks: RankList, setting: str) -> Iterator[tuple[str | None, float]]:
+    if ranks.names is None:
+        raise InputError(f"{setting}: {ranks.name}: its nodes have no names, so their hosts are not known")
+    for node in np.flatnonzero(ranks.positions <= MOST_RANKS).tolist():
+        name = ranks.names[node]
+        # Graphs of hosts and domains hold reversed names.
+        yield (_host(name) if "://" in name else reverse_host(name) or None), float(ranks.values[node])
+
+
+def _host(name: str) -> str | None:
+    """Return the host of a URL or of a host's name, with its port, as a crawl writes it."""
+    form = canonical(name if "://" in name else f"http://{name}/")
+    return None if form is None else form.split("/", 3)[2]

@@ -280,11 +280,11 @@ def _of_files(files: Files, wanted: _Wanted, options: Mapping[str, object]) -> G
     """Read files one after the other, and build their graph."""
     archives = all(name in ARCHIVES for name in files.formats)
     files.open(
-        wanted.level,
-        wanted.self_loops is True,
-        wanted.counted,
-        {**options, **wanted.sites} if archives else options,
-        wanted.max_node,
+        level=wanted.level,
+        self_loops=wanted.self_loops is True,
+        repeats=wanted.counted,
+        options={**options, **wanted.sites} if archives else options,
+        max_node=wanted.max_node,
     )
     _check_alike(files)
     # Archives give hosts and domains at once. Other graphs are folded after they were built.

@@ -28,7 +28,8 @@ def recognise(path: str | os.PathLike[str]) -> str:
         If the format is not known, or holds no links (WET).
     """
     if is_remote(path):
-        return _recognise_remote(str(path))
+        # A release has 90,000 archives, which are recognised by their names.
+        return _archive_by_name(path) or _recognise_content(str(path))
     path = Path(path)
     if os.fspath(path) == STDIN:
         return _recognise_content(path)
@@ -50,12 +51,7 @@ def recognise(path: str | os.PathLike[str]) -> str:
     return _recognise_content(path)
 
 
-def _recognise_remote(url: str) -> str:
-    """Return the format of a remote file: by its name if that is an archive's, because a release has 90,000 files."""
-    return _archive_by_name(url) or _recognise_content(url)
-
-
-def _archive_by_name(path: Path | str) -> str | None:
+def _archive_by_name(path: str | os.PathLike[str]) -> str | None:
     """Return the format of archives whose files have such a name, or None."""
     name = os.fspath(path).partition("?")[0].lower()
     return next((format for format in ARCHIVES if name.endswith(FORMATS[format].extensions)), None)
@@ -92,8 +88,10 @@ def _recognise_content(path: Path | str) -> str:
     try:
         start = head(path, 1 << 16)
     except DamageError:
+        from inlink.sources.archive import kind_of
+
         # The records of an archive can be read up to the damage.
-        if _is_archive(path):
+        if kind_of(path) is not None:
             return _recognise_archive(path)
         # The damage may be in the first record.
         if format := _archive_by_name(path):
@@ -186,12 +184,6 @@ def _recognise_archive(path: Path | str) -> str:
             f"{path}: WET archives hold text without links. Use the WARC or WAT archive of the same name."
         )
     return kind
-
-
-def _is_archive(path: Path | str) -> bool:
-    from inlink.sources.archive import kind_of
-
-    return kind_of(path) is not None
 
 
 def _recognise_zip(path: Path | str, start: bytes) -> str:

@@ -370,18 +370,12 @@ def _sqlite_batches(
     database: _Database, table: str, columns: list[str], by_number: bool, num_nodes: int | None
 ) -> Iterator[ArcBatch]:
     limit = MAX_NODES if num_nodes is None else num_nodes
-    rows: list[tuple[Any, ...]] = []
-    count = 0
+    rows, count = database.rows(table, columns), 0
     with track(f"reading {database.path.name}", None, "arcs") as task:
-        for row in database.rows(table, columns):
-            rows.append(row)
-            if len(rows) == _ROWS:
-                yield _sqlite_batch(rows, by_number, limit, f"{database.path}, table {table}", count)
-                count += len(rows)
-                task.advance(len(rows))
-                rows = []
-        if rows:
-            yield _sqlite_batch(rows, by_number, limit, f"{database.path}, table {table}", count)
+        while part := list(islice(rows, _ROWS)):
+            yield _sqlite_batch(part, by_number, limit, f"{database.path}, table {table}", count)
+            count += len(part)
+            task.advance(len(part))
 
 
 def _crawled_batches(

@@ -21,7 +21,7 @@ from inlink.base.remote import UnreachableError
 from inlink.errors import InlinkError, InputError
 from inlink.sources.partjob import PartJob, make_part
 
-__all__ = ["DeadWorkerError", "Done", "Runner", "answer", "error_in", "finished_jobs", "main"]
+__all__ = ["DeadWorkerError", "Done", "Runner", "answer", "ask", "error_in", "finished_jobs", "main"]
 
 
 class DeadWorkerError(InlinkError):
@@ -153,7 +153,7 @@ class _Pool:
         try:
             while (job := self._next()) is not None:
                 deaths = 0
-                while not (reply := b"" if process is None else _ask(process, job)):
+                while not (reply := b"" if process is None else ask(process, job)):
                     code = self._end(process)
                     deaths += process is not None
                     if deaths == 2:
@@ -172,7 +172,7 @@ class _Pool:
             self._done.put(None)
 
 
-def _ask(process: "subprocess.Popen[bytes]", job: PartJob) -> bytes:
+def ask(process: "subprocess.Popen[bytes]", job: PartJob) -> bytes:
     """Hand a job to a process. Return its answer; empty if it died."""
     assert process.stdin is not None
     assert process.stdout is not None

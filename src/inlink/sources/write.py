@@ -139,18 +139,19 @@ def write_graph(
         writable = ", ".join(name for name, other in FORMATS.items() if other.writer)
         raise OutputError(f"{path}: format {entry.name} cannot be written; choose from {writable}")
     wanted = check_options(path, entry, options, writing=True)
-    for name, values in (columns or {}).items():
-        if len(values) != graph.num_nodes or np.asarray(values).dtype.kind not in "iuf":
+    figures = {name: np.asarray(values) for name, values in (columns or {}).items()}
+    for name, values in figures.items():
+        if len(values) != graph.num_nodes or values.dtype.kind not in "iuf":
             raise ParameterError(
                 f"column {name} must have one number for each of {graph.num_nodes:,} nodes; "
-                f"got {np.asarray(values).dtype}[{len(values):,}]"
+                f"got {values.dtype}[{len(values):,}]"
             )
         if name.lower() in ("id", "node", "name", "label"):
             raise ParameterError(f"column {name}: the format uses this name itself. Rename the column.")
     require_memory(50 * graph.num_nodes, f"columns of {graph.num_nodes:,} nodes")
     writer: Callable[..., Written] = implementation(entry.writer)
     try:
-        return writer(graph, path, dict(columns or {}), **wanted)
+        return writer(graph, path, figures, **wanted)
     except (OSError, sqlite3.Error) as error:
         reason = getattr(error, "strerror", None) or error
         raise OutputError(f"{path}: cannot be written ({reason})") from None
@@ -236,6 +237,39 @@ def packed(path: Path, target: Path) -> Iterator[IO[bytes]]:
             yield raw
 
 
+@contextlib.contextmanager
+def written(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file that gets its name when it is complete, compressed as the name says."""
+    with atomic_file(path) as work, packed(work, path) as file:
+        yield file
+
+
+def write_arcs(
+    graph: Graph,
+    file: IO[bytes],
+    start: bytes,
+    middle: bytes,
+    weight: bytes,
+    end: bytes,
+    text: Callable[[UInt32Array], Strings] = as_text,
+) -> None:
+    """Write a line for each arc. ``weight`` stands before weights, and ``text`` converts nodes."""
+    for sources, targets, weights in arc_blocks(graph):
+        extra: list[Strings | bytes] = [] if weights is None else [weight, as_text(weights)]
+        file.write(join_rows(start, text(sources), middle, text(targets), *extra, end))
+
+
+def from_one(nodes: UInt32Array) -> Strings:
+    """Return the text of nodes that are counted from 1."""
+    return as_text(nodes.astype(np.uint64) + np.uint64(1))
+
+
+def write_names(names: Names, file: IO[bytes]) -> None:
+    """Write a name per line."""
+    for low in range(0, len(names), ARCS):
+        file.write(join_rows(names.column(low, min(low + ARCS, len(names))), b"\n"))
+
+
 # -- what a format can hold ----------------------------------------------------------------------------------
 
 
@@ -290,17 +324,15 @@ def write_edge_list(graph: Graph, path: Path, columns: Columns) -> Written:
         comments = linking[names.text[names.offsets[linking]] == ord("#")]
         if len(comments):
             refuse(path, names, int(comments[0]), "begins with #, as a comment does", remedy)
-    with atomic_file(path) as work, packed(work, path) as file:
+    with written(path) as file:
         file.write(_comment(graph, comma))
         if comma:
             file.write(b"source,target,weight\n" if graph.is_weighted else b"source,target\n")
         separator = b"," if comma else b"\t"
-        for sources, targets, weights in arc_blocks(graph):
-            ends = [as_text(side) if names is None else names.take(side) for side in (sources, targets)]
-            if comma and names is not None:
-                ends = [_quoted(side) for side in ends]
-            extra: list[Strings | bytes] = [] if weights is None else [separator, as_text(weights)]
-            file.write(join_rows(ends[0], separator, ends[1], *extra, b"\n"))
+        text = as_text if names is None else names.take
+        if comma and names is not None:
+            text = lambda nodes: _quoted(names.take(nodes))  # noqa: E731
+        write_arcs(graph, file, b"", separator, separator, b"\n", text)
     return Written([path], _left_out(graph))
 
 
@@ -363,10 +395,9 @@ def write_parquet(graph: Graph, path: Path, columns: Columns) -> Written:
     if graph.out_rows.weights is not None:
         fields.append(pa.field("weight", pa.from_numpy_dtype(graph.out_rows.weights.dtype), False))
     arcs = pa.schema(fields)
-    figures = {name: np.asarray(values) for name, values in columns.items()}
     nodes = pa.schema(
         [pa.field("node" if names is None else "name", kind, False)]
-        + [pa.field(name, pa.from_numpy_dtype(values.dtype), False) for name, values in figures.items()]
+        + [pa.field(name, pa.from_numpy_dtype(values.dtype), False) for name, values in columns.items()]
     )
     with atomic_file(path) as arc_work, atomic_file(beside) as node_work:
         with pq.ParquetWriter(node_work, nodes, compression="zstd") as file:
@@ -376,7 +407,7 @@ def write_parquet(graph: Graph, path: Path, columns: Columns) -> Written:
                     if names is None
                     else to_arrow(names.column(low, high), text=text)
                 )
-                arrays = [key, *(pa.array(values[low:high]) for values in figures.values())]
+                arrays = [key, *(pa.array(values[low:high]) for values in columns.values())]
                 file.write_batch(pa.record_batch(arrays, schema=nodes))
         with pq.ParquetWriter(arc_work, arcs, compression="zstd") as file:
             for sources, targets, weights in arc_blocks(graph):
@@ -396,9 +427,8 @@ def write_sqlite(graph: Graph, path: Path, columns: Columns) -> Written:
             f"{path}: SQLite does not distinguish upper and lower case in the names of columns: {', '.join(columns)}"
         )
     names = graph.names
-    figures = {name: np.asarray(values) for name, values in columns.items()}
     declared = ["id INTEGER PRIMARY KEY"] + (["name NOT NULL"] if names is not None else [])
-    for name, values in figures.items():
+    for name, values in columns.items():
         declared.append(
             f'"{name.replace(chr(34), chr(34) * 2)}" {"REAL" if values.dtype.kind == "f" else "INTEGER"}'
         )
@@ -418,7 +448,7 @@ def write_sqlite(graph: Graph, path: Path, columns: Columns) -> Written:
                 parts: list[list[Any]] = [list(range(low, high))]
                 if names is not None:
                     parts.append([text_or_blob(raw) for raw in names.column(low, high).to_pylist()])
-                parts += [values[low:high].tolist() for values in figures.values()]
+                parts += [values[low:high].tolist() for values in columns.values()]
                 connection.executemany(f"INSERT INTO nodes VALUES ({marks})", zip(*parts, strict=True))
             for arc in arc_blocks(graph):
                 parts = [values.tolist() for values in arc if values is not None]
@@ -454,13 +484,9 @@ def write_matrix_market(graph: Graph, path: Path, columns: Columns) -> Written:
         work = stack.enter_context(atomic_file(path))
         if names is not None:
             with stack.enter_context(atomic_file(beside)).open("wb") as file:
-                for low, high in node_blocks(graph):
-                    file.write(join_rows(names.column(low, high), b"\n"))
+                write_names(names, file)
         with packed(work, path) as out:
             out.write(b"%%MatrixMarket matrix coordinate " + kind + b" general\n")
             out.write(b"%d %d %d\n" % (graph.num_nodes, graph.num_nodes, graph.num_arcs))
-            for sources, targets, weights in arc_blocks(graph):
-                extra: list[Strings | bytes] = [] if weights is None else [b" ", as_text(weights)]
-                ones = [as_text(side.astype(np.uint64) + np.uint64(1)) for side in (sources, targets)]
-                out.write(join_rows(ones[0], b" ", ones[1], *extra, b"\n"))
+            write_arcs(graph, out, b"", b" ", b" ", b"\n", from_one)
     return Written([path, beside] if names is not None else [path])

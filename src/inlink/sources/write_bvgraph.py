@@ -22,7 +22,7 @@ from inlink.errors import OutputError
 from inlink.graph.encoder import FIELDS, BitBuffer, Coding, Encoder
 from inlink.graph.graph import Graph
 from inlink.sources.bvgraph import stem_of, urls_of
-from inlink.sources.write import Written, join_rows, node_blocks, packed, refuse_bytes, refuse_columns
+from inlink.sources.write import Written, packed, refuse_bytes, refuse_columns, write_names
 
 __all__ = ["write_bvgraph"]
 
@@ -81,8 +81,7 @@ def write_bvgraph(
             paths["urls.gz"] = urls_of(stem)[0]
             beside = stack.enter_context(atomic_file(paths["urls.gz"]))
             with packed(beside, paths["urls.gz"]) as file:
-                for low, high in node_blocks(graph):
-                    file.write(join_rows(names.column(low, high), b"\n"))
+                write_names(names, file)
         with work["graph"].open("wb") as records, work["offsets"].open("wb") as offsets:
             bits = _write_streams(graph, encoder, records, offsets)
         values = _parameters(graph, coding) | _statistics(graph, encoder, bits)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from inlink.base.folder import atomic_file
 from inlink.base.strings import Strings, bytes_in
 from inlink.graph.graph import Graph
 from inlink.graph.names import Names
@@ -19,10 +18,11 @@ from inlink.sources.write import (
     as_text,
     join_rows,
     node_blocks,
-    packed,
     refuse,
     refuse_bytes,
     text_or_blob,
+    write_arcs,
+    written,
 )
 
 __all__ = ["write_gexf", "write_graphml"]
@@ -71,7 +71,7 @@ def write_graphml(graph: Graph, path: Path, columns: Columns) -> Written:
     """See :func:`write_graph`."""
     names = graph.names
     _check_xml(path, names)
-    with atomic_file(path) as work, packed(work, path) as file:
+    with written(path) as file:
         file.write(
             b'<?xml version="1.0" encoding="UTF-8"?>\n'
             b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
@@ -89,16 +89,10 @@ def write_graphml(graph: Graph, path: Path, columns: Columns) -> Written:
             if names is not None:
                 parts += [b'<data key="label">', _escaped(names.column(low, high)), b"</data>"]
             for number, values in enumerate(columns.values()):
-                parts += [b'<data key="c%d">' % number, as_text(np.asarray(values)[low:high]), b"</data>"]
+                parts += [b'<data key="c%d">' % number, as_text(values[low:high]), b"</data>"]
             file.write(join_rows(*parts, b"</node>\n"))
-        for sources, targets, weights in arc_blocks(graph):
-            parts = [b'<edge source="', as_text(sources), b'" target="', as_text(targets)]
-            end = (
-                [b'"/>\n']
-                if weights is None
-                else [b'"><data key="weight">', as_text(weights), b"</data></edge>\n"]
-            )
-            file.write(join_rows(*parts, *end))
+        end = b"</data></edge>\n" if graph.is_weighted else b'"/>\n'
+        write_arcs(graph, file, b'<edge source="', b'" target="', b'"><data key="weight">', end)
         file.write(b"</graph>\n</graphml>\n")
     return Written([path])
 
@@ -107,7 +101,7 @@ def write_gexf(graph: Graph, path: Path, columns: Columns) -> Written:
     """See :func:`write_graph`."""
     names = graph.names
     _check_xml(path, names)
-    with atomic_file(path) as work, packed(work, path) as file:
+    with written(path) as file:
         file.write(
             b'<?xml version="1.0" encoding="UTF-8"?>\n'
             b'<gexf xmlns="http://www.gexf.net/1.2draft" version="1.2">\n'
@@ -129,7 +123,7 @@ def write_gexf(graph: Graph, path: Path, columns: Columns) -> Written:
                 for number, values in enumerate(columns.values()):
                     parts += [
                         b'<attvalue for="%d" value="' % number,
-                        as_text(np.asarray(values)[low:high]),
+                        as_text(values[low:high]),
                         b'"/>',
                     ]
                 parts.append(b"</attvalues></node>\n")

@@ -6,11 +6,8 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-import numpy as np
-
-from inlink.base.folder import atomic_file
 from inlink.errors import OutputError
 from inlink.graph.graph import Graph
 from inlink.sources.write import (
@@ -18,12 +15,14 @@ from inlink.sources.write import (
     Written,
     arc_blocks,
     as_text,
+    from_one,
     join_rows,
     node_blocks,
-    packed,
     refuse,
     refuse_bytes,
     refuse_columns,
+    write_arcs,
+    written,
 )
 
 __all__ = ["as_json", "write_dot", "write_gml", "write_json", "write_pajek"]
@@ -40,7 +39,7 @@ def _nodes(
     """
     names = graph.names
     for low, high in node_blocks(graph):
-        parts = [np.asarray(values)[low:high].tolist() for values in columns.values()]
+        parts = [values[low:high].tolist() for values in columns.values()]
         labels = [None] * (high - low) if names is None else names[low:high]
         for node, name in enumerate(labels, low):
             if name is not None and names is not None:
@@ -50,15 +49,6 @@ def _nodes(
                     refuse(path, names, node, what, _REMEDY)
             row = [part[node - low] for part in parts]
             yield node, name, [value if math.isfinite(value) else None for value in row]
-
-
-def _write_arcs(
-    graph: Graph, file: IO[bytes], start: bytes, middle: bytes, weight: bytes, end: bytes, *, first: int = 0
-) -> None:
-    for sources, targets, weights in arc_blocks(graph):
-        ends = [as_text(side.astype(np.uint64) + np.uint64(first)) for side in (sources, targets)]
-        extra: list[Any] = [] if weights is None else [weight, as_text(weights)]
-        file.write(join_rows(start, ends[0], middle, ends[1], *extra, end))
 
 
 # -- JSON ----------------------------------------------------------------------------------------------------------
@@ -75,7 +65,7 @@ def as_json(value: Any) -> str:
 
 def write_json(graph: Graph, path: Path, columns: Columns) -> Written:
     """See :func:`inlink.sources.write.write_graph`."""
-    with atomic_file(path) as work, packed(work, path) as file:
+    with written(path) as file:
         file.write(b'{"directed":true,"multigraph":false,"graph":{},"nodes":[\n')
         for node, name, values in _nodes(graph, path, columns):
             row: dict[str, Any] = {"id": node} if name is None else {"id": node, "name": name}
@@ -99,12 +89,12 @@ def write_pajek(graph: Graph, path: Path, columns: Columns) -> Written:
     """See :func:`inlink.sources.write.write_graph`."""
     refuse_columns(path, columns)
     refuse_bytes(path, graph.names, b'"\\\r\n', "contains a quote, a backslash or a line end", _REMEDY)
-    with atomic_file(path) as work, packed(work, path) as file:
+    with written(path) as file:
         file.write(b"*Vertices %d\n" % graph.num_nodes)
         for node, name, _ in _nodes(graph, path, {}):
             file.write(b'%d "%b"\n' % (node + 1, str(node if name is None else name).encode()))
         file.write(b"*Arcs\n")
-        _write_arcs(graph, file, b"", b" ", b" ", b"\n", first=1)
+        write_arcs(graph, file, b"", b" ", b" ", b"\n", from_one)
     return Written([path])
 
 
@@ -121,7 +111,7 @@ def write_dot(graph: Graph, path: Path, columns: Columns) -> Written:
     """See :func:`inlink.sources.write.write_graph`."""
     refuse_bytes(path, graph.names, b"\0", "contains a zero byte", _REMEDY)
     keys = [_dot(name) for name in columns]
-    with atomic_file(path) as work, packed(work, path) as file:
+    with written(path) as file:
         file.write(b'digraph {\ngraph [charset="UTF-8"]\n')
         for node, name, values in _nodes(graph, path, columns):
             parts = [] if name is None else [f"label={_dot(name)}"]
@@ -129,7 +119,7 @@ def write_dot(graph: Graph, path: Path, columns: Columns) -> Written:
                 f"{key}={value!r}" for key, value in zip(keys, values, strict=True) if value is not None
             ]
             file.write(f"{node} [{' '.join(parts)}]\n".encode())
-        _write_arcs(graph, file, b"", b" -> ", b" [weight=", b"\n" if not graph.is_weighted else b"]\n")
+        write_arcs(graph, file, b"", b" -> ", b" [weight=", b"\n" if not graph.is_weighted else b"]\n")
         file.write(b"}\n")
     return Written([path])
 
@@ -156,7 +146,7 @@ def write_gml(graph: Graph, path: Path, columns: Columns) -> Written:
     # Readers differ on control characters.
     what = "contains a control character or a code that is no character"
     nodes = _nodes(graph, path, columns, lambda name: html.unescape(_gml(name)) == name, what)
-    with atomic_file(path) as work, packed(work, path) as file:
+    with written(path) as file:
         file.write(b"graph [\n  directed 1\n")
         for node, name, values in nodes:
             label = "" if name is None else f' label "{_gml(name)}"'
@@ -165,6 +155,6 @@ def write_gml(graph: Graph, path: Path, columns: Columns) -> Written:
                 f" {key} {value!r}" for key, value in zip(keys, values, strict=True) if value is not None
             )
             file.write(f"  node [ id {node}{label}{rest} ]\n".encode())
-        _write_arcs(graph, file, b"  edge [ source ", b" target ", b" weight ", b" ]\n")
+        write_arcs(graph, file, b"  edge [ source ", b" target ", b" weight ", b" ]\n")
         file.write(b"]\n")
     return Written([path])

@@ -41,11 +41,11 @@ from inlink.rank.ranking import Ranking
 from inlink.rank.rounding import ROUNDOFF
 from inlink.rank.sweeps import LastSweeps, Plateau, error_bound
 from inlink.spark.blocks import Block, Rest, unpack
-from inlink.spark.rows import FolderRows, RowSource, TableRows
+from inlink.spark.rows import FolderRows, TableRows
 from inlink.spark.start import collected
 from inlink.spark.start import session as started
 
-__all__ = ["rank"]
+__all__ = ["gauss_seidel", "power", "rank"]
 
 # Arcs of a block, about.
 _ARCS = 1 << 22
@@ -111,7 +111,7 @@ def rank(
     began = time.perf_counter()
     tol = check_solution(damping, tol, max_iter, method)
     spark = session or started()
-    rows: RowSource
+    rows: FolderRows | TableRows
     if isinstance(graph, DataFrame):
         rows = TableRows(spark, graph, num_nodes, weighted)
     elif num_nodes is not None:
@@ -129,7 +129,7 @@ def rank(
     rest = Rest(*rows.strengths(), teleport, float(damping))
     limit = 10_000 if max_iter is None else int(max_iter)
     with Rounds(spark, rows, rest, min(count, n)) as rounds:
-        solution = (_power if method == "power" else _gauss_seidel)(rounds, first, tol, limit)
+        solution = (power if method == "power" else gauss_seidel)(rounds, first, tol, limit)
     parameters = {"damping": float(damping), "tol": tol, "max_iter": max_iter, "method": method}
     parameters |= {"personalized": personalization is not None, "weighted": rows.weighted}
     return ranking_of_solution(whole, solution, parameters, began)
@@ -145,7 +145,7 @@ class Rounds:
     ----------
     spark : SparkSession
         The cluster.
-    rows : RowSource
+    rows : FolderRows or TableRows
         The graph.
     rest : Rest
         The parameters that all blocks share.
@@ -160,7 +160,7 @@ class Rounds:
         The number of nodes, and of linking nodes.
     """
 
-    def __init__(self, spark: SparkSession, rows: RowSource, rest: Rest, count: int) -> None:
+    def __init__(self, spark: SparkSession, rows: FolderRows | TableRows, rest: Rest, count: int) -> None:
         self._context = spark.sparkContext
         self.num_nodes, self.size = rows.graph.num_nodes, len(rest.linking)
         # Only the length of the offsets is used.
@@ -269,7 +269,8 @@ def _apply(block: Block, z: Float64Array, x: Float64Array, jump: float, want: bo
     return block.low if want else 0, y, *sums
 
 
-def _power(rounds: Rounds, start: Float64Array, tol: float | None, limit: int) -> Solution:
+def power(rounds: Rounds, start: Float64Array, tol: float | None, limit: int) -> Solution:
+    """Solve the equation by power iteration. ``start`` is a vector by node, or one number for all nodes."""
     x = np.broadcast_to(start, rounds.num_nodes).copy()
     plateau = Plateau()
     with track("PageRank", None if tol is not None else limit, "rounds") as task:
@@ -283,7 +284,8 @@ def _power(rounds: Rounds, start: Float64Array, tol: float | None, limit: int) -
     return x, limit, rounds.apply(x, False)[1]
 
 
-def _gauss_seidel(rounds: Rounds, start: Float64Array, tol: float | None, limit: int) -> Solution:
+def gauss_seidel(rounds: Rounds, start: Float64Array, tol: float | None, limit: int) -> Solution:
+    """Solve the equation by accelerated sweeps. ``start`` is a vector by node, or one number for all nodes."""
     equation, c = rounds.equation, rounds.equation.damping
     if c == 0 or limit == 0:
         x = np.broadcast_to(start if c else equation.teleport, rounds.num_nodes).copy()

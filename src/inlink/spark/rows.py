@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +21,7 @@ from inlink.rank.inputs import strengths_by_place, use_weights
 from inlink.spark.blocks import SCHEMA, Rest, block_of_arcs, block_of_rows, pack
 from inlink.spark.start import collected, failure
 
-__all__ = ["FolderRows", "RowSource", "TableRows", "read_arcs"]
+__all__ = ["FolderRows", "TableRows", "read_arcs"]
 
 # Ranges of nodes whose arcs are counted, to cut blocks of about equal size.
 _RANGES = 4096
@@ -55,32 +54,6 @@ def read_arcs(session: SparkSession, path: str) -> DataFrame:
         raise InputError(f"{path}: cannot be read ({failure(error)})") from None
 
 
-class RowSource(Protocol):
-    """The rows of a graph, and how to cut them into blocks.
-
-    Attributes
-    ----------
-    graph : Graph
-        Its nodes and their names.
-    num_arcs : int
-        The number of arcs; 0 only if there are none.
-    weighted : bool
-        Whether arcs count by their weights.
-    """
-
-    graph: Graph
-    num_arcs: int
-    weighted: bool
-
-    def strengths(self) -> tuple[UInt32Array, AnyArray]:
-        """The linking nodes, uint32[l], and their strengths, uint32[l] or float64[l]."""
-        ...
-
-    def blocks(self, rest: "Broadcast[Rest]", count: int) -> DataFrame:
-        """The packed blocks."""
-        ...
-
-
 class FolderRows:
     """The rows of a graph's folder, which driver and executors share. Each task reads its block from there.
 
@@ -99,11 +72,11 @@ class FolderRows:
         self.num_arcs, self.weighted = graph.num_arcs, use_weights(graph, weighted)
 
     def strengths(self) -> tuple[UInt32Array, AnyArray]:
-        """See :class:`Rows`."""
+        """The linking nodes, uint32[l], and their strengths, uint32[l] or float64[l]."""
         return np.array(self.graph.split_in_rows.linking), strengths_by_place(self.graph, self.weighted)
 
     def blocks(self, rest: "Broadcast[Rest]", count: int) -> DataFrame:
-        """See :class:`Rows`."""
+        """The packed blocks."""
         rows = self.graph.split_in_rows
         bounds = node_bounds(rows.offsets, rows.linking, count).tolist()
         path = str(self.graph.path.absolute()) if self.graph.path else ""
@@ -182,7 +155,7 @@ class TableRows:
         return arcs, (high + 1 if arcs else 0) if num_nodes is None else num_nodes
 
     def strengths(self) -> tuple[UInt32Array, AnyArray]:
-        """See :class:`Rows`."""
+        """See :class:`FolderRows`."""
         by_source = self._arcs if self.weighted else self._arcs.select("source", "target").distinct()
         total = sql.sum("weight") if self.weighted else sql.count("*")
         table = by_source.groupBy("source").agg(total.alias("strength")).toArrow()
@@ -192,7 +165,7 @@ class TableRows:
         return sources[order].astype(np.uint32), table.column("strength").to_numpy()[order].astype(kind)
 
     def blocks(self, rest: "Broadcast[Rest]", count: int) -> DataFrame:
-        """See :class:`Rows`. Each block is alone in its partition."""
+        """See :class:`FolderRows`. Each block is alone in its partition."""
         bounds, ranges, width = self._bounds(count)
         count = len(bounds) - 1
         keys = self._keys(count)

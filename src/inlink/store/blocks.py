@@ -3,7 +3,6 @@
 This is for code that reads a whole crawl, such as the builder of its graph, or a dump.
 """
 
-import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,7 +13,6 @@ from inlink.base.arrays import Float64Array, Int64Array, UInt8Array, UInt32Array
 from inlink.store.format import HEAD_SIZE, MERGE, Head, VisitRecord, size_of
 from inlink.store.frames import fields_at
 from inlink.store.pages import NO_PAGE, Pages
-from inlink.store.reader import open_pages
 
 __all__ = [
     "BLOCK",
@@ -23,10 +21,8 @@ __all__ = [
     "arcs_of",
     "content_hash_at",
     "crawled_rows",
-    "known_pages",
     "num_links",
     "page_columns",
-    "rows_at",
     "url_blocks",
 ]
 
@@ -48,26 +44,6 @@ COLUMNS = (
     "errors",
 )
 """The columns of :func:`page_columns`."""
-
-
-def known_pages(path: str | os.PathLike[str], *, with_urls: bool = False) -> Pages:
-    """Return the pages of a crawl's folder as they are now.
-
-    Parameters
-    ----------
-    path : path-like
-        The crawl's folder.
-    with_urls : bool
-        Whether URLs can be looked up by page, and pages by URL. This takes longer.
-
-    Raises
-    ------
-    inlink.errors.FolderError
-        If there is no crawl.
-    """
-    pages = open_pages(path, with_urls=with_urls)
-    pages.recover()
-    return pages
 
 
 def crawled_rows(
@@ -115,16 +91,6 @@ def arcs_of(
         at += len(counts)
 
 
-def rows_at(
-    log: UInt8Array, places: UInt64Array
-) -> Iterator[tuple[npt.NDArray[np.int64], UInt32Array, npt.NDArray[np.uint16]]]:
-    """Yield the links of visits and merges in blocks: numbers int64[k], linked pages uint32[…], kinds uint16[k].
-
-    The frames must be sound: see :func:`inlink.store.kernels.sound.row_sound`.
-    """
-    return _lists_at(log, places, "kind")
-
-
 class LinkRows:
     """The links of fetched pages. Each iteration decodes them from the log, in blocks.
 
@@ -133,7 +99,8 @@ class LinkRows:
     log : uint8[bytes]
         The crawl's log.
     pages, places : uint32[k], uint64[k]
-        Crawled pages, each once, and the places of their latest visits in the log, which must be sound.
+        Crawled pages, each once, and the places of their latest visits in the log, which must be sound: see
+        :func:`inlink.store.kernels.sound.row_sound`.
     hosts : uint32[num_pages] or None
         The pages' hosts. If given, links within a host do not count.
     between : callable or None
@@ -153,7 +120,7 @@ class LinkRows:
     def __iter__(self) -> Iterator[tuple[UInt32Array, Int64Array, UInt32Array]]:
         """Yield pages, uint32[k], their numbers of links, int64[k], and the links of all of them, uint32[…]."""
         at = 0
-        for counts, targets, kinds in rows_at(self.log, self.places):
+        for counts, targets, kinds in _lists_at(self.log, self.places, "kind"):
             pages = self.pages[at : at + len(counts)]
             at += len(counts)
             if self._hosts is not None:

@@ -5,10 +5,8 @@ recorded as synced, in end.bin or in the heads of frames. They do not count as e
 not sound or not there is *damage*, because it was safe on disk once.
 """
 
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -22,8 +20,6 @@ from inlink.store.log import END, EVENTS, INDEX, INDEX_VERSION, RANKS, URLS, end
 
 __all__ = [
     "FAULTS",
-    "Stretch",
-    "frames",
     "last_synced",
     "last_whole",
     "no_end",
@@ -47,18 +43,6 @@ _HEAD = struct_of(Head)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _TAIL = 1 << 20
 """The largest number of bytes of a torn tail in a log without any sound event."""
-
-
-class Stretch(NamedTuple):
-    """A part of events.log: a sound frame with its head, or damage, described by ``fault``.
-
-    A damaged frame has its head too if the head itself is sound. Then its page numbers are known.
-    """
-
-    begin: int
-    end: int
-    head: Head | None
-    fault: str
 
 
 def last_whole(
@@ -215,36 +199,3 @@ def _was_longer(folder: Path) -> bool:
             if isinstance(covered, int) and covered > 0:
                 return True
     return any((folder / name).stat().st_size > _TAIL for name in (EVENTS, URLS))
-
-
-def frames(urls: UInt8Array, events: UInt8Array, salt: int, begin: int = 0) -> Iterator[Stretch]:
-    """Yield the parts of a log that may be damaged. After damage, reading goes on at the next sound head.
-
-    The heads' own places are not compared: after inserted or missing bytes, events are elsewhere in the file.
-
-    Parameters
-    ----------
-    urls, events : uint8[…]
-        The two files.
-    salt : int
-        The log's salt.
-    begin : int
-        The byte of events.log to begin at.
-
-    Yields
-    ------
-    Stretch
-        The parts in order and without gaps: every byte from ``begin`` on belongs to a part.
-    """
-    at, size = begin, len(events)
-    while at < size:
-        fault = int(kernels.fault_at(events, urls, np.uint64(at), np.uint64(0), np.uint64(salt)))
-        head, end = None, size
-        if fault in (kernels.SOUND, kernels.BAD_PAYLOAD, kernels.BAD_URLS, kernels.WILD):
-            head = Head._make(_HEAD.unpack_from(events.data, at))
-            end = at + head.length
-        if fault not in (kernels.SOUND, kernels.BAD_URLS, kernels.WILD):
-            # The bytes of a damaged event may hold the next one.
-            end = int(kernels.next_head(events, np.uint64(at + 1), np.uint64(salt)))
-        yield Stretch(at, end, None if fault == kernels.WILD else head, FAULTS[fault])
-        at = end

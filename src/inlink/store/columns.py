@@ -67,6 +67,8 @@ class PageColumns(Deferred):
         The page that a page names as its canonical page at its latest visit, if it names another page.
     given : dict of int to str
         The URL as it was given, if it differs from the canonical form.
+    addresses : uint64[…]
+        The addresses of the columns, for :func:`.kernels.fold.fold`.
     """
 
     def __init__(self, tally: CrawlCounters, hosts: UInt32Array) -> None:
@@ -90,7 +92,7 @@ class PageColumns(Deferred):
         self.merged: dict[int, int] = {}
         self.canonicals: dict[int, int] = {}
         self.given: dict[int, str] = {}
-        self._at = addresses([tally.array(), *(getattr(self, name) for name in Columns._fields[1:])])
+        self.addresses = addresses([tally.array(), *(getattr(self, name) for name in Columns._fields[1:])])
 
     # -- the checkpoint ---------------------------------------------------------------------------------------------
 
@@ -120,7 +122,7 @@ class PageColumns(Deferred):
             checkpoint.fill([("state_counts", [self.state_counts])])
             checkpoint.fill_later(self, _LARGE, self._stretches)
             owner = weakref.proxy(self)
-            self.defer("_at", lambda: [owner.hosts, *(getattr(owner, name) for name in _LARGE)])
+            self.defer("addresses", lambda: [owner.hosts, *(getattr(owner, name) for name in _LARGE)])
         self._restore_rare(checkpoint)
 
     def finished(self) -> Iterator[Finished]:
@@ -153,10 +155,6 @@ class PageColumns(Deferred):
 
     # -- folding ----------------------------------------------------------------------------------------------------
 
-    def fold(self, frames: UInt8Array) -> None:
-        """Fold a sequence of sound frames."""
-        kernels.fold(self._at, frames)
-
     def take_in_rare(self, frames: Frames, begin: int) -> None:
         """Take in the data that few pages have, and that dictionaries hold, of frames from byte ``begin`` on."""
         for place in frames.of_kind(MERGE, GIVEN, CANONICAL, begin=begin):
@@ -175,7 +173,7 @@ class PageColumns(Deferred):
 
     def count_hosts(self) -> None:
         """Count the pages of each host by state, now and with each event that is folded from now on."""
-        kernels.count_hosts(self._at)
+        kernels.count_hosts(self.addresses)
 
     def survivor(self, page: int) -> int:
         """The page that a page was merged into; the page itself if it was not merged."""

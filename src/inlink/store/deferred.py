@@ -20,10 +20,6 @@ class Deferred:
         """True while an attribute is still to be filled."""
         return bool(self.__dict__.get("_empty"))
 
-    def is_deferred(self, name: str) -> bool:
-        """Return whether an attribute is still to be filled."""
-        return name in self.__dict__.get("_empty", {})
-
     # Type checkers must still refuse unknown attributes.
     if not TYPE_CHECKING:
 

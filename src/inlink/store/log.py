@@ -41,7 +41,6 @@ from inlink.store.format import (
     NO_PAGE,
     SYNCED,
     EndRecord,
-    head_check,
     salt_of,
     struct_of,
 )
@@ -300,7 +299,7 @@ class Log:
             zlib.crc32(payload),
             zlib.crc32(urls),
         )
-        frame = checked + head_check(checked, self._salt) + payload
+        frame = checked + zlib.crc32(checked, self._salt >> 32).to_bytes(4, "little") + payload
         self._whole = False
         try:
             if os.lseek(self._events, 0, os.SEEK_END) != place:

@@ -38,35 +38,20 @@ from inlink.store.page import Page, describe
 from inlink.store.reader import hash_seed_of
 from inlink.store.urls import UrlTable, index_of
 
-__all__ = ["Lookup", "look_up"]
+__all__ = ["Lookup"]
 
 
 _HEAD = struct_of(Head)
 _CHUNK = 16 << 20
 _ANSWERED = np.uint64(1 << VISIT | 1 << MERGE)
-
-
-def look_up(folder: str | os.PathLike[str], given: str | int) -> Page | None:
-    """Look up all stored data of one page; None if the crawl does not know it.
-
-    Parameters
-    ----------
-    folder : path-like
-        The crawl's folder. Another process may be writing it.
-    given : str or int
-        A canonical URL, or a page's number.
-
-    Raises
-    ------
-    inlink.errors.FolderError
-        If there is no crawl, or its log is damaged where the page is searched for.
-    """
-    lookup = Lookup(folder)
-    try:
-        page = lookup.number(given)
-        return None if page is None else lookup.page(page)
-    finally:
-        lookup.close()
+_OF_ONE: dict[type, tuple[str, ...]] = {
+    np.uint8: ("states", "errors", "losses"),
+    np.uint16: ("depths",),
+    np.uint32: ("answers", "answered", "hosts", "host_pages", "host_waiting", "host_crawled"),
+    np.uint64: ("visits", "failures", "carriers"),
+    np.float32: ("scores",),
+}
+"""The columns that :class:`Lookup` folds one page into, by type."""
 
 
 class Lookup:
@@ -366,20 +351,8 @@ def _columns_of_one(tally: CrawlCounters, makers: UInt32Array, maker_places: UIn
     return Columns(
         tally=tally.array(),
         state_counts=np.zeros(len(STATES), np.uint64),
-        states=np.zeros(1, np.uint8),
-        depths=np.zeros(1, np.uint16),
-        errors=np.zeros(1, np.uint8),
-        losses=np.zeros(1, np.uint8),
-        answers=np.zeros(1, np.uint32),
-        answered=np.zeros(2, np.uint32),
-        visits=np.zeros(2, np.uint64),
-        failures=np.zeros(2, np.uint64),
-        scores=np.zeros(1, np.float32),
         makers=makers,
         maker_places=maker_places,
-        carriers=np.zeros(1, np.uint64),
-        hosts=np.zeros(1, np.uint32),
-        host_pages=np.zeros(1, np.uint32),
-        host_waiting=np.zeros(1, np.uint32),
-        host_crawled=np.zeros(1, np.uint32),
+        # The page may have a row, and rows begin at 1.
+        **{name: np.zeros(2, dtype) for dtype, names in _OF_ONE.items() for name in names},
     )

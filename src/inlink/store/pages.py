@@ -1,6 +1,6 @@
 """The pages of a crawl's folder: its table of URLs, the frames of its log, and the columns folded from them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from inlink.base.arrays import AnyArray, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.arrays import UInt8Array, UInt32Array
 from inlink.base.memory import require_memory
 from inlink.errors import FolderError, StoreError
 from inlink.store.carried import carried_in
@@ -18,9 +18,8 @@ from inlink.store.columns import PageColumns
 from inlink.store.deferred import Deferred
 from inlink.store.format import CARRY, CRAWLED, EXCLUDED, NO_PAGE, NOINDEX, STATES, salt_of
 from inlink.store.frames import Frames, changes_in
-from inlink.store.kernels import frames as kernels
 from inlink.store.kernels.columns import CrawlCounters, Reached
-from inlink.store.kernels.fold import OpenLeases
+from inlink.store.kernels.fold import fold
 from inlink.store.log import INDEX, URLS
 from inlink.store.page import Frame, LatestVisit, Page, describe
 from inlink.store.spill import Finished
@@ -47,11 +46,11 @@ class Pages(Deferred):
     Attributes
     ----------
     table : UrlTable
-        The table of URLs.
+        The table of URLs. Its methods for URLs and hosts are attributes of this object too.
     columns : PageColumns
-        Its arrays are attributes of this object too.
+        Its arrays, and its methods for one page, are attributes of this object too.
     frames : Frames
-        The frames of the log.
+        The frames of the log. Its methods that read events are attributes of this object too.
     salt : int
         The salt of the log's frames.
     synced : int
@@ -77,6 +76,15 @@ class Pages(Deferred):
         self.makers, self.maker_places = columns.makers, columns.maker_places
         self.carriers, self.merged, self.given = columns.carriers, columns.merged, columns.given
         self.canonicals = columns.canonicals
+        self.survivor, self.crawled = columns.survivor, columns.crawled
+        self.maker_place, self.visit_place = columns.maker_place, columns.visit_place
+        self.number, self.find, self.page_of = table.number, table.find, table.page_of
+        self.url, self.urls, self.url_begin, self.text = table.url, table.urls, table.url_begin, table.text
+        self.host, self.host_number = table.host, table.host_number
+        frames = self.frames
+        self.frame, self.frames_of_kind, self.list_at = frames.frame, frames.of_kind, frames.list_at
+        self.log_at, self.log_between = frames.at, frames.between
+        self.open_leases, self.leases_since = frames.open_leases, frames.leases_since
 
     # -- sizes ----------------------------------------------------------------------------------------------------
 
@@ -114,18 +122,6 @@ class Pages(Deferred):
     def log(self) -> UInt8Array:
         """The mapped log, uint8[events_end or more]."""
         return self.frames.log
-
-    def leases_since(self, time: float) -> UInt64Array:
-        """See :meth:`.frames.Frames.leases_since`."""
-        return self.frames.leases_since(time)
-
-    def log_at(self, places: AnyArray) -> UInt8Array:
-        """See :meth:`.frames.Frames.at`."""
-        return self.frames.at(places)
-
-    def log_between(self, begin: int, end: int) -> UInt8Array:
-        """See :meth:`.frames.Frames.between`."""
-        return self.frames.between(begin, end)
 
     # -- opening --------------------------------------------------------------------------------------------------
 
@@ -259,63 +255,9 @@ class Pages(Deferred):
         """Fold a sequence of frames, unless columns are still to be read and the frames change nothing."""
         # A closed crawl ends with a mark of its last sync.
         if not self.columns.deferred or changes_in(frames):
-            self.columns.fold(frames)
-
-    # -- URLs -----------------------------------------------------------------------------------------------------
-
-    def number(self, urls: Sequence[str]) -> tuple[UInt32Array, int, bytes]:
-        """See :meth:`.urls.UrlTable.number`."""
-        return self.table.number(urls)
-
-    def find(self, urls: Sequence[str]) -> UInt32Array:
-        """See :meth:`.urls.UrlTable.find`."""
-        return self.table.find(urls)
-
-    def page_of(self, url: str) -> int:
-        """See :meth:`.urls.UrlTable.page_of`."""
-        return self.table.page_of(url)
-
-    def url(self, page: int) -> str:
-        """See :meth:`.urls.UrlTable.url`."""
-        return self.table.url(page)
-
-    def url_begin(self, page: int) -> int:
-        """The byte of urls.txt at which the URL of a page begins."""
-        return self.table.url_begin(page)
-
-    def text(self, begin: int, end: int) -> UInt8Array:
-        """Bytes of urls.txt, uint8[end - begin]."""
-        return self.table.text(begin, end)
-
-    def urls(self, pages: UInt32Array | Sequence[int]) -> list[str]:
-        """The canonical URLs of the given pages."""
-        return self.table.urls(pages)
-
-    def host(self, host: int) -> str:
-        """The name of a host."""
-        return self.table.host(host)
-
-    def host_number(self, name: str) -> int | None:
-        """See :meth:`.urls.UrlTable.host_number`."""
-        return self.table.host_number(name)
+            fold(self.columns.addresses, frames)
 
     # -- events ---------------------------------------------------------------------------------------------------
-
-    def frame(self, place: int) -> Frame:
-        """See :meth:`.frames.Frames.frame`."""
-        return self.frames.frame(place)
-
-    def frames_of_kind(self, *kinds: int, begin: int = 0) -> list[int]:
-        """See :meth:`.frames.Frames.of_kind`."""
-        return self.frames.of_kind(*kinds, begin=begin)
-
-    def list_at(self, place: int) -> UInt32Array:
-        """See :meth:`.frames.Frames.list_at`."""
-        return self.frames.list_at(place)
-
-    def open_leases(self) -> OpenLeases:
-        """See :meth:`.frames.Frames.open_leases`."""
-        return self.frames.open_leases()
 
     def frame_end(self, place: int) -> int:
         """The end of an event, at byte ``place`` of the log or later: before the next event that made pages known."""
@@ -323,24 +265,12 @@ class Pages(Deferred):
         row = int(np.searchsorted(makers, np.uint64(place)))
         return int(makers[row]) if row < len(makers) else self.events_end
 
-    def changes_between(self, begin: int, end: int) -> bool:
-        """Return whether events in bytes ``begin`` … ``end`` - 1 of the log change anything."""
-        return changes_in(self.log_between(begin, end)[begin:end])
-
     def last_time(self) -> float:
         """Unix time of the last event that made pages known. Later events are not earlier than this time."""
         rows = self.tally.makers
         return self.frame(int(self.maker_places[rows - 1])).time if rows else self.started
 
     # -- data of a page ----------------------------------------------------------------------------------------------
-
-    def survivor(self, page: int) -> int:
-        """The page that a page was merged into; the page itself if it was not merged."""
-        return self.columns.survivor(page)
-
-    def maker_place(self, page: int) -> int:
-        """The place in the log of the event that made a page known."""
-        return self.columns.maker_place(page)
 
     def maker(self, page: int) -> int:
         """The page whose links made a page known; NO_PAGE for a seed."""
@@ -360,14 +290,6 @@ class Pages(Deferred):
         """The URL of the page whose links made a page known; None for a seed."""
         maker = self.maker(page)
         return None if maker == NO_PAGE else self.url(maker)
-
-    def linked_text(self, page: int) -> str:
-        """The text of the link that made a page known; empty if it is not known."""
-        return self.frames.anchor(self.maker_place(page), page)
-
-    def visit_place(self, page: int) -> int | None:
-        """The place of a page's latest visit in the log."""
-        return self.columns.visit_place(page)
 
     def visit(self, page: int) -> LatestVisit | None:
         """A page's latest visit."""
@@ -392,7 +314,7 @@ class Pages(Deferred):
             self.merge_of(page),
             self.url(self.canonicals[page]) if page in self.canonicals else None,
             self.exclusion_of(page),
-            self.linked_text(page),
+            self.frames.anchor(self.maker_place(page), page),
         )
 
     def merge_of(self, page: int) -> Frame | None:
@@ -428,15 +350,6 @@ class Pages(Deferred):
         """The pages that a page's latest visit links to, uint32[k], increasing."""
         place = self.visit_place(page)
         return np.empty(0, np.uint32) if place is None else self.list_at(place)
-
-    def inlinks(self, page: int) -> UInt32Array:
-        """The pages whose latest visits link to a page, uint32[k], increasing; reads all rows."""
-        pages, places = self.crawled()
-        return np.sort(pages[kernels.rows_with(self.log, places, np.uint64(page))])
-
-    def crawled(self, first_row: int = 1, end_row: int | None = None) -> tuple[UInt32Array, UInt64Array]:
-        """See :meth:`.columns.PageColumns.crawled`."""
-        return self.columns.crawled(first_row, end_row)
 
     def close(self) -> None:
         """Close the files."""

@@ -99,11 +99,6 @@ class HostPlaces:
     def _search(self, names: Sequence[str]) -> Int64Array:
         return self.names.find_all(Strings.of(names))
 
-    def same(self, other: "HostPlaces") -> bool:
-        """Return whether two lists have the same hosts and places."""
-        pairs = ((self.names.text, other.names.text), (self.names.offsets, other.names.offsets))
-        return all(np.array_equal(*pair) for pair in (*pairs, (self.places, other.places)))
-
 
 def _without_port(host: str) -> str:
     return host if host.startswith("[") else host.partition(":")[0]

@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
 from inlink.base.folder import Folder, is_kind
 from inlink.errors import FolderError, ParameterError
@@ -19,10 +17,10 @@ if TYPE_CHECKING:
     from inlink.store.pages import Pages
 
 __all__ = [
-    "Reader",
     "crawl_folder",
     "hash_seed_of",
     "is_crawl",
+    "known_pages",
     "open_pages",
     "pages_at_checkpoint",
     "url_rules_of",
@@ -149,63 +147,11 @@ def _meta_of(path: str | os.PathLike[str]) -> tuple[_Meta, UrlRules | None]:
         ) from None
 
 
-class Reader:
-    """A view of a crawl that grows when :meth:`refresh` is called.
+def known_pages(folder: str | os.PathLike[str], *, with_urls: bool = True, lazily: bool = False) -> "Pages":
+    """The pages of a crawl's folder as they are now. :meth:`.Pages.refresh` takes in later events.
 
-    Parameters
-    ----------
-    folder : path-like
-        The crawl's folder.
-    with_urls : bool
-        If False, pages are known only by their ids, which saves most of the memory.
-    lazily : bool
-        See :func:`open_pages`.
-
-    Raises
-    ------
-    inlink.errors.FolderError
-        If there is no crawl.
+    Parameters and errors are those of :func:`open_pages`.
     """
-
-    def __init__(
-        self, folder: str | os.PathLike[str], *, with_urls: bool = True, lazily: bool = False
-    ) -> None:
-        self.pages = open_pages(folder, with_urls=with_urls, lazily=lazily)
-        self.pages.recover()
-
-    def refresh(self) -> None:
-        """Take in the events that were written since the last call."""
-        self.pages.refresh()
-
-    @property
-    def num_pages(self) -> int:
-        """The number of URLs known: pages are 0, …, num_pages - 1."""
-        return self.pages.num_pages
-
-    @property
-    def end(self) -> int:
-        """The byte after the last complete event."""
-        return self.pages.events_end
-
-    @property
-    def log(self) -> npt.NDArray[np.uint8]:
-        """The mapped log, uint8[end or more]."""
-        return self.pages.log
-
-    @property
-    def visits(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
-        """Pages that were crawled or merged, each once, and the places of their frames: uint32[k], uint64[k]."""
-        return self.pages.crawled()
-
-    @property
-    def hosts(self) -> npt.NDArray[np.uint32]:
-        """The host of each page, uint32[num_pages]."""
-        return self.pages.hosts[: self.num_pages]
-
-    def scores(self) -> npt.NDArray[np.float32]:
-        """The score of each crawled page's content; for other pages the best score of a link: float32[num_pages]."""
-        return self.pages.scores[: self.num_pages]
-
-    def close(self) -> None:
-        """Close the files."""
-        self.pages.close()
+    pages = open_pages(folder, with_urls=with_urls, lazily=lazily)
+    pages.recover()
+    return pages

@@ -210,7 +210,7 @@ class UrlTable(Deferred):
         """The page of a URL; :data:`NO_PAGE` if it is unknown, or not in canonical form."""
         if not url.isascii() or "\n" in url:
             return NO_PAGE
-        if self._checkpoint is not None and self.is_deferred("slots"):
+        if self._checkpoint is not None and "slots" not in vars(self):
             return self._page_in(self._checkpoint, url)
         found: int = table.find_url(self._slots_table, url.encode("ascii") + table.LINE_END, self.hash_seed)
         return found

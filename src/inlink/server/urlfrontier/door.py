@@ -40,7 +40,7 @@ HANDSHAKE_SECONDS = 10
 DRAIN_SECONDS = 1.0
 """Seconds for which open calls may go on after their items were taken in."""
 
-ONE_REPLY: dict[str, Callable[[Peer, Any], Awaitable[Any]]] = {
+CALLS: dict[str, Callable[..., Any]] = {
     "ListCrawls": asks.list_crawls,
     "GetStats": asks.get_stats,
     "ListQueues": asks.list_queues,
@@ -55,6 +55,9 @@ ONE_REPLY: dict[str, Callable[[Peer, Any], Awaitable[Any]]] = {
     "DeleteQueue": steers.delete_queue,
     "PurgeURLs": steers.purge_urls,
     "DeleteCrawl": steers.delete_crawl,
+    "ListURLs": asks.list_urls,
+    "PutURLs": puts.put_urls,
+    "PutDiscovered": puts.put_discovered,
 }
 
 
@@ -152,30 +155,21 @@ class Door:
         task.add_done_callback(self._tasks.discard)
 
     def _handlers(self) -> dict[str, Any]:
-        handlers: dict[str, Any] = {
-            name: grpc.unary_unary_rpc_method_handler(self._one_reply(request_of(name), call))
-            for name, call in ONE_REPLY.items()
-        }
-        nodes = message("StringList")
-
-        async def list_nodes(peer: Peer, _: Any) -> Any:
-            peer.admit("reader", None)
-            return nodes(values=[self._where])
-
-        handlers["ListNodes"] = grpc.unary_unary_rpc_method_handler(
-            self._one_reply(message("Empty"), list_nodes)
-        )
-        handlers["ListURLs"] = grpc.unary_stream_rpc_method_handler(
-            self._replies(message("ListUrlParams"), asks.list_urls)
-        )
-        handlers["GetURLs"] = grpc.unary_stream_rpc_method_handler(
-            self._replies(message("GetParams"), partial(asks.get_urls, self._spawn))
-        )
-        handlers["PutURLs"] = grpc.stream_stream_rpc_method_handler(self._both_ways(puts.put_urls))
-        handlers["PutDiscovered"] = grpc.stream_stream_rpc_method_handler(
-            self._both_ways(puts.put_discovered)
-        )
+        calls = CALLS | {"ListNodes": self._list_nodes, "GetURLs": partial(asks.get_urls, self._spawn)}
+        handlers = {}
+        for name, method in SERVICE.methods_by_name.items():
+            kind, call = request_of(name), calls[name]
+            if method.client_streaming:
+                handlers[name] = grpc.stream_stream_rpc_method_handler(self._both_ways(call))
+            elif method.server_streaming:
+                handlers[name] = grpc.unary_stream_rpc_method_handler(self._replies(kind, call))
+            else:
+                handlers[name] = grpc.unary_unary_rpc_method_handler(self._one_reply(kind, call))
         return handlers
+
+    async def _list_nodes(self, peer: Peer, _: Any) -> Any:
+        peer.admit("reader", None)
+        return message("StringList")(values=[self._where])
 
     def _peer(self, context: Any) -> Peer:
         return Peer(self.site, context.invocation_metadata() or ())

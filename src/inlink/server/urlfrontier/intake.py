@@ -57,6 +57,11 @@ class Intake:
     Parameters
     ----------
     keeper : Keeper
+
+    Attributes
+    ----------
+    trailed : int
+        Number of links that wait for their page's answer.
     """
 
     def __init__(self, keeper: Keeper) -> None:
@@ -71,7 +76,7 @@ class Intake:
         self._trails: dict[str, dict[str, None]] = {}
         self._unasked: dict[str, float] = {}
         self._asked: dict[str, float] = {}
-        self._trailed = 0
+        self.trailed = 0
         self._with_paths = False
 
     async def room(self) -> None:
@@ -103,8 +108,8 @@ class Intake:
             self._tend()
         if len(trail) < MOST_LINKS and url not in trail:
             trail[url] = None
-            self._trailed += 1
-            while self._trailed > MOST_TRAILED:
+            self.trailed += 1
+            while self.trailed > MOST_TRAILED:
                 oldest = next(iter(self._trails))
                 log.warning(
                     "%s: the links of %.200s are dropped, because no answer for this page came",
@@ -136,7 +141,7 @@ class Intake:
         trail = self._trails.pop(url, {})
         self._unasked.pop(url, None)
         self._asked.pop(url, None)
-        self._trailed -= len(trail)
+        self.trailed -= len(trail)
         return list(trail)
 
     def _go(self, put: Put) -> None:
@@ -165,7 +170,9 @@ class Intake:
             if self._size <= MOST_WAITING:
                 self._room.set()
             for put, statuses in zip(puts, told, strict=True):
-                put.done(statuses)
+                # A client that went away no longer waits.
+                if not put.statuses.done():
+                    put.statuses.set_result(statuses)
 
     async def _call(self, puts: list[Put]) -> list[list[int]]:
         fault: Any = None
@@ -179,12 +186,10 @@ class Intake:
                 if self.keeper.ending:
                     break
                 await asyncio.sleep(RETRY_SECONDS)
-            except InlinkError as error:
-                fault = error
-                break
             except Exception as error:
-                log.exception("%s: URLFrontier's items", self.keeper.name)
                 fault = error
+                if not isinstance(error, InlinkError):
+                    log.exception("%s: URLFrontier's items", self.keeper.name)
                 break
         log.warning("%s: %d items of URLFrontier failed: %s", self.keeper.name, len(puts), fault)
         return [[FAIL] * (len(put.found) or 1) for put in puts]

@@ -1,9 +1,8 @@
 """PutURLs and PutDiscovered: streams of items, each with an acknowledgement."""
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
-from functools import partial
+import time
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from inlink.crawl.queues import DiscoveredUrl
@@ -11,9 +10,9 @@ from inlink.errors import InlinkError
 from inlink.server.urlfrontier.intake import Intake
 from inlink.server.urlfrontier.messages import message
 from inlink.server.urlfrontier.taken import NEVER, NOT_MODIFIED, Known, Put
-from inlink.server.urlfrontier.wire import FAIL, SKIPPED, Peer, decoded, now, packed
+from inlink.server.urlfrontier.wire import FAIL, SKIPPED, Peer, decoded, packed
 
-__all__ = ["Acks", "known_of", "put_discovered", "put_urls"]
+__all__ = ["put_discovered", "put_urls"]
 
 PATH, REDIRECT, STATUS = "url.path", "_redirTo", "fetch.statusCode"
 ERROR_COUNT, CAUSE, MESSAGE, EXCEPTION = (
@@ -30,83 +29,19 @@ SEED_SCORE, LINK_SCORE = 1.0, 0.0
 MOST_UNREAD = 10_000
 """Maximum number of acknowledgements that wait to be sent. Beyond it, no further items of their client are read."""
 
+UNREAD_SECONDS = 0.02
+"""Seconds after which a client that did not read its acknowledgements is looked at again."""
+
 _ITEM, _ACK = message("URLItem"), message("AckMessage")
 _BATCH, _BATCH_ACK = message("DiscoveredBatch"), message("BatchAck")
 
 Intakes = Callable[[Peer, str], Intake]
 
 
-class Acks:
-    """The acknowledgements of one stream, which are sent in order.
+Entry = tuple[Callable[[Any], Any], "asyncio.Future[Any]"]
+"""What makes an acknowledgement of statuses, and the statuses."""
 
-    Parameters
-    ----------
-    send : coroutine function
-        Sends an acknowledgement.
-    """
-
-    def __init__(self, send: Callable[[Any], Any]) -> None:
-        self._send = send
-        self._order: deque[_Slot] = deque()
-        self._ready: list[Any] = []
-        self._bell, self._room = asyncio.Event(), asyncio.Event()
-        self._open = 0
-        self._ended = False
-
-    def expect(self) -> "_Slot":
-        """Expect a further acknowledgement, after those that are expected already."""
-        slot = _Slot()
-        self._order.append(slot)
-        self._open += 1
-        return slot
-
-    def out_of_order(self, slot: "_Slot") -> None:
-        """Take the acknowledgement that is expected last out of the order, so that it does not hold up others."""
-        if slot.ack is None:
-            slot.ordered = False
-            self._order.pop()
-
-    def add(self, slot: "_Slot", ack: Any) -> None:
-        """Send an expected acknowledgement in its turn."""
-        slot.ack = ack
-        self._open -= 1
-        if not slot.ordered:
-            self._ready.append(ack)
-        while self._order and self._order[0].ack is not None:
-            self._ready.append(self._order.popleft().ack)
-        self._bell.set()
-
-    async def room(self) -> None:
-        """Wait while the client does not read its acknowledgements."""
-        if len(self._ready) > MOST_UNREAD:
-            self._room.clear()
-            await self._room.wait()
-
-    def end(self) -> None:
-        """Note that no further acknowledgements are expected."""
-        self._ended = True
-        self._bell.set()
-
-    async def run(self) -> None:
-        """Send acknowledgements until the last was sent."""
-        while self._open or self._ready or not self._ended:
-            if not self._ready:
-                await self._bell.wait()
-            self._bell.clear()
-            ready, self._ready = self._ready, []
-            self._room.set()
-            for ack in ready:
-                await self._send(ack.SerializeToString())
-
-
-class _Slot:
-    """The place of an acknowledgement among those of its stream."""
-
-    __slots__ = ("ack", "ordered")
-
-    def __init__(self) -> None:
-        self.ack: Any = None
-        self.ordered = True
+Held = dict["asyncio.Future[list[int]]", tuple[Intake, str]]
 
 
 async def put_urls(
@@ -116,40 +51,44 @@ async def put_urls(
 
     Acknowledgements come in the order of the items, except those of answers that wait for links.
     """
-    held: dict[_Slot, tuple[Intake, str]] = {}
+    held: Held = {}
 
-    def take(raw: bytes, acks: Acks) -> Intake | None:
+    def take(raw: bytes, acks: "asyncio.Queue[Entry | None]") -> Intake | None:
         item = decoded(_ITEM, raw)
-        slot = acks.expect()
         which = item.WhichOneof("item")
         info = item.known.info if which == "known" else item.discovered.info
         name = item.ID or info.url
+
+        def ack(statuses: list[int]) -> Any:
+            return _ACK(ID=name, status=statuses[0])
+
         if which is None or not info.url:
-            acks.add(slot, _ACK(ID=name, status=SKIPPED))
+            acks.put_nowait((ack, _decided([SKIPPED])))
             return None
         try:
             intake = intakes(peer, info.crawlID)
         except InlinkError:
-            acks.add(slot, _ACK(ID=name, status=FAIL))
+            acks.put_nowait((ack, _decided([FAIL])))
             return None
-
-        def done(statuses: Sequence[int]) -> None:
-            held.pop(slot, None)
-            acks.add(slot, _ACK(ID=name, status=statuses[0]))
-
         if which == "known":
-            known = known_of(info, item.known.refetchable_from_date)
-            if intake.put(Put([], known, done)):
-                held[slot] = intake, known.url
-                acks.out_of_order(slot)
+            known = _known_of(info, item.known.refetchable_from_date)
+            put = Put([], known)
+            if intake.put(put):
+
+                def ready(statuses: "asyncio.Future[list[int]]") -> None:
+                    del held[statuses]
+                    acks.put_nowait((ack, statuses))
+
+                held[put.statuses] = intake, known.url
+                put.statuses.add_done_callback(ready)
+                return intake
         else:
-            intake.put(Put([_found(info, intake)], None, done))
+            put = Put([_found(info, intake)], None)
+            intake.put(put)
+        acks.put_nowait((ack, put.statuses))
         return intake
 
-    try:
-        await _stream(take, requests, send, lambda: _release(held))
-    finally:
-        _release(held)
+    await _stream(take, requests, send, held)
 
 
 async def put_discovered(
@@ -157,69 +96,80 @@ async def put_discovered(
 ) -> None:
     """Take in batches of discovered URLs. Each batch is acknowledged with a status for each URL, in their order."""
 
-    def take(raw: bytes, acks: Acks) -> Intake | None:
+    def take(raw: bytes, acks: "asyncio.Queue[Entry | None]") -> Intake | None:
         batch = decoded(_BATCH, raw)
-        slot = acks.expect()
-        name, count, last = batch.ID, len(batch.items), None
+        name, count, intake = batch.ID, len(batch.items), None
         by_crawl: dict[str, list[int]] = {}
         for place, info in enumerate(batch.items):
             by_crawl.setdefault(info.crawlID, []).append(place)
-        statuses, left = [SKIPPED] * count, len(by_crawl)
-
-        def done(places: list[int], told: Sequence[int]) -> None:
-            nonlocal left
-            for place, status in zip(places, told, strict=True):
-                statuses[place] = status
-            left -= 1
-            if left == 0:
-                acks.add(slot, _BATCH_ACK(ID=name, statuses=statuses))
-
-        if not by_crawl:
-            acks.add(slot, _BATCH_ACK(ID=name))
+        parts: list[asyncio.Future[list[int]]] = []
         for crawl, places in by_crawl.items():
             try:
-                last = intakes(peer, crawl)
+                intake = intakes(peer, crawl)
             except InlinkError:
-                done(places, [FAIL] * len(places))
+                parts.append(_decided([FAIL] * len(places)))
                 continue
-            found = [_found(batch.items[place], last) for place in places]
-            last.put(Put(found, None, partial(done, places)))
-        return last
+            put = Put([_found(batch.items[place], intake) for place in places], None)
+            intake.put(put)
+            parts.append(put.statuses)
 
-    await _stream(take, requests, send, lambda: None)
+        def ack(decided: list[list[int]]) -> Any:
+            statuses = [SKIPPED] * count
+            for places, part in zip(by_crawl.values(), decided, strict=True):
+                for place, status in zip(places, part, strict=True):
+                    statuses[place] = status
+            return _BATCH_ACK(ID=name, statuses=statuses)
+
+        acks.put_nowait((ack, asyncio.gather(*parts)))
+        return intake
+
+    await _stream(take, requests, send, {})
+
+
+def _decided(statuses: list[int]) -> "asyncio.Future[list[int]]":
+    future = asyncio.get_running_loop().create_future()
+    future.set_result(statuses)
+    return future
 
 
 async def _stream(
-    take: Callable[[bytes, Acks], Intake | None],
+    take: Callable[[bytes, "asyncio.Queue[Entry | None]"], Intake | None],
     requests: AsyncIterator[bytes],
     send: Callable[[bytes], Any],
-    ended: Callable[[], None],
+    held: Held,
 ) -> None:
     """Read messages while there is room, and send acknowledgements at the same time."""
-    acks = Acks(send)
-    sending = asyncio.create_task(acks.run())
+    acks: asyncio.Queue[Entry | None] = asyncio.Queue()
+
+    async def send_all() -> None:
+        while (entry := await acks.get()) is not None:
+            ack, statuses = entry
+            await send(ack(await statuses).SerializeToString())
+
+    sending = asyncio.create_task(send_all())
     try:
         async for raw in requests:
             intake = take(raw, acks)
             if intake is not None:
                 await intake.room()
-            await acks.room()
+            while acks.qsize() > MOST_UNREAD and not sending.done():
+                await asyncio.sleep(UNREAD_SECONDS)
             if sending.done():
                 break
-        ended()
-        acks.end()
+        _release(held)
+        await asyncio.gather(*held)
+        acks.put_nowait(None)
         await sending
     finally:
-        if not sending.done():
-            sending.cancel()
+        _release(held)
+        sending.cancel()
         await asyncio.gather(sending, return_exceptions=True)
 
 
-def _release(held: "dict[_Slot, tuple[Intake, str]]") -> None:
+def _release(held: Held) -> None:
     """Take in the answers of a stream that ends, without waiting for links."""
-    for intake, url in held.values():
+    for intake, url in list(held.values()):
         intake.release([url])
-    held.clear()
 
 
 def _found(info: Any, intake: Intake) -> DiscoveredUrl:
@@ -243,9 +193,9 @@ def _last(info: Any, name: str) -> str:
     return values[-1] if values else ""
 
 
-def known_of(info: Any, date: int) -> Known:
+def _known_of(info: Any, date: int) -> Known:
     """A known URL. StormCrawler's metadata say whether it was fetched, failed, or redirects."""
-    if date - now() > NEVER:
+    if date - time.time() > NEVER:
         # StormCrawler's date for never is in 2099.
         date = 0
     known = Known(info.url, info.key, date)

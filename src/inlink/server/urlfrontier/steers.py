@@ -2,6 +2,7 @@
 
 import logging
 import math
+import time
 from typing import Any
 
 import grpc
@@ -9,7 +10,7 @@ import grpc
 from inlink.errors import ParameterError
 from inlink.server.urlfrontier.messages import message
 from inlink.server.urlfrontier.taken import NEVER
-from inlink.server.urlfrontier.wire import Peer, RefusedError, now
+from inlink.server.urlfrontier.wire import Peer, RefusedError
 
 __all__ = [
     "block_queue_until",
@@ -45,7 +46,7 @@ async def set_delay(peer: Peer, asked: Any) -> Any:
 async def block_queue_until(peer: Peer, asked: Any) -> Any:
     """Block a queue until a date. A date in the past ends the block."""
     keeper = peer.keeper(asked.crawlID, "admin")
-    seconds = max(asked.time - now(), 0.0)
+    seconds = max(asked.time - time.time(), 0.0)
     block = seconds if seconds <= NEVER else math.inf
     await keeper.change(lambda opened: opened.set_host(_named(asked.key), block=block))
     return _EMPTY()

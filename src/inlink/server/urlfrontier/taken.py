@@ -1,8 +1,9 @@
 """Take in items of PutURLs and PutDiscovered, in the crawl's thread."""
 
+import asyncio
 import math
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator
 from dataclasses import dataclass, field
 
 from inlink.crawl.crawl import Crawl
@@ -10,7 +11,7 @@ from inlink.crawl.questions.table import parts
 from inlink.crawl.queues import DiscoveredUrl, is_key
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.protocol import Answer, Crawled, Failed, Redirected, Released
-from inlink.server.urlfrontier.wire import FAIL, OK, OWNER, SKIPPED, now
+from inlink.server.urlfrontier.wire import FAIL, OK, OWNER, SKIPPED
 from inlink.urls.canonical import canonical
 
 __all__ = ["NEVER", "NOT_MODIFIED", "Known", "Put", "add_late", "session_of", "take_in"]
@@ -60,11 +61,13 @@ class Known:
 
 @dataclass(slots=True)
 class Put:
-    """The content of a message: discovered URLs or a known URL. ``done`` is called with a status for each."""
+    """The content of a message: discovered URLs or a known URL; and the status of each, when it is decided."""
 
     found: list[DiscoveredUrl]
     known: Known | None
-    done: Callable[[Sequence[int]], object]
+    statuses: "asyncio.Future[list[int]]" = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
 
 
 def session_of(opened: Crawl) -> int:
@@ -167,7 +170,7 @@ def _answer_by_url(opened: Crawl, known: Known) -> bool | None:
 
 def _set_date(opened: Crawl, known: Known, answered: bool) -> None:
     if known.date > 0:
-        opened.set_due(known.url, max(known.date - now(), 0.0))
+        opened.set_due(known.url, max(known.date - time.time(), 0.0))
         if known.data:
             opened.queues.replace_data(known.url, known.data)
     elif not answered or opened.settings.revisit is not None:

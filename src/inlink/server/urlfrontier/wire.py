@@ -1,7 +1,6 @@
 """Common parts of the calls of URLFrontier: statuses, access, and the metadata that pages carry."""
 
 import contextlib
-import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -26,7 +25,6 @@ __all__ = [
     "code_of",
     "decoded",
     "metadata_of",
-    "now",
     "packed",
 ]
 
@@ -177,8 +175,3 @@ def metadata_of(data: bytes | None) -> Any:
     if data is not None and data.startswith(_MARK):
         return _INFO.FromString(data[len(_MARK) :])
     return _INFO()
-
-
-def now() -> float:
-    """Unix time. The protocol sends dates, so clients and server must agree on it."""
-    return time.time()

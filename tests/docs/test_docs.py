@@ -1,0 +1,93 @@
+"""Every example in the README and the docs runs, and says what it says there.
+
+A page's blocks share one folder and one Python namespace. In ``console`` blocks a line that begins with ``$`` is a
+command and what follows is its output; ``python`` blocks with ``>>>`` are doctests, others only have to run.
+``...`` stands for anything. A block after ``<!-- not run: reason -->`` is skipped. A block after
+``<!-- file: name -->`` is added to the end of that file.
+"""
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"(?:<!-- (not run|file): ([^\n]+) -->\n)?^```(\w+)\n(.*?)^```$", re.M | re.S)
+COMPILING = re.compile(r"^.*compiling loops to machine code.*\n", re.M)
+"""The line that the first command on a machine says, wherever in the page that command stands."""
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def same(expected: str, found: str) -> bool:
+    def squeeze(text: str) -> str:
+        return "\n".join(" ".join(line.split()) for line in text.strip().splitlines())
+
+    return doctest.OutputChecker().check_output(squeeze(expected), squeeze(found), FLAGS)
+
+
+def run_console(block: str, folder: Path) -> None:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
+        command, _, rest = part.partition("\n")
+        while command.endswith("\\"):
+            line, _, rest = rest.partition("\n")
+            command = command[:-1] + line
+        run = subprocess.run(
+            ["bash", "-c", command],
+            cwd=folder,
+            env={**os.environ, "PATH": path, "COLUMNS": "120"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        found = COMPILING.sub("", run.stdout)
+        assert same(rest, found), f"$ {command}\nexpected:\n{rest}\nfound:\n{found}"
+
+
+def run_python(block: str, names: dict[str, object], page: Path) -> None:
+    if ">>>" not in block:
+        exec(compile(block, str(page), "exec"), names)
+        return
+    test = doctest.DocTestParser().get_doctest(block, names, page.name, str(page), 0)
+    said: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=FLAGS)
+    runner.run(test, out=said.append, clear_globs=False)
+    names.update(test.globs)
+    assert runner.summarize(verbose=False).failed == 0, "".join(said)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_examples_on_the_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "__main__"}
+    for mark, name, language, block in BLOCK.findall(page.read_text()):
+        if mark == "not run":
+            continue
+        if mark == "file":
+            with (tmp_path / name).open("a") as file:
+                file.write(block)
+        elif language == "console":
+            run_console(block, tmp_path)
+        elif language == "python":
+            run_python(block, names, page)
+
+
+def test_docstring_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    ran = 0
+    for path in sorted((ROOT / "src" / "inlink").rglob("*.py")):
+        if ">>> " not in path.read_text():
+            continue
+        name = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
+        module = __import__(name, fromlist=["_"])
+        result = doctest.testmod(module, optionflags=FLAGS)
+        assert result.failed == 0, path
+        ran += result.attempted
+    assert ran > 0

@@ -1,0 +1,229 @@
+"""A crawl that is closed and opened again is the crawl that it was: order, priorities, budgets, and counts of hosts."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from checkpoints import everything
+from crawlstrategies import HOSTS, OPERATIONS, SEEDED, URLS, Clock, differences, frontier_in, opened, perform
+from inlink.crawl.crawl import Crawl
+from inlink.errors import UnknownNodeError
+from inlink.frontier.policies import POLICIES
+from inlink.frontier.revisit import FixedInterval
+from inlink.store.format import KINDS
+
+PAGES = st.integers(0, 30)
+MORE = st.one_of(
+    OPERATIONS,
+    st.tuples(st.just("failed by URL"), PAGES, st.sampled_from([None, 404, 403, 500])),
+    st.tuples(st.just("exclude"), st.integers(0, 5)),
+    st.tuples(st.just("exclude by URL"), PAGES),
+    st.tuples(st.just("redirected"), st.integers(0, 5), URLS, st.booleans()),
+    st.tuples(st.just("sitemap"), PAGES, st.sampled_from([0.0, 20.0, 1e5])),
+    st.tuples(st.just("set_due"), PAGES, st.sampled_from([0.0, 10.0, 300.0, np.inf])),
+    st.tuples(st.just("set_host"), HOSTS, st.integers(0, 3)),
+    st.tuples(st.just("exclude_host"), HOSTS),
+    st.tuples(st.just("deny"), st.sampled_from([None, "host:b.com", "host:a.com"])),
+    st.tuples(st.just("release_all")),
+    st.tuples(st.just("rerank")),
+)
+"""All that is done to a crawl: answers with a lease and without, losses, and an operator's changes."""
+
+POLITE = st.fixed_dictionaries(
+    {},
+    optional={
+        "in_flight": st.sampled_from([1, 2]),
+        "host_budget": st.sampled_from([2, 5]),
+        "domain_budget": st.sampled_from([3, 6]),
+        "by": st.just("domain"),
+    },
+)
+
+
+def do(crawl: Crawl, clock: Clock, leases: list[Any], done: tuple[Any, ...]) -> None:
+    what, *told = done
+    pages = frontier_in(crawl).pages
+    if what in ("failed by URL", "exclude by URL", "sitemap", "set_due"):
+        url = pages.url(told[0] % pages.num_pages)
+    if what == "failed by URL":
+        crawl.failed(url, "it broke", status=told[1])
+    elif what == "exclude by URL":
+        crawl.exclude(url, "robots.txt")
+    elif what == "sitemap":
+        crawl.sitemap([(url, clock.now - told[1], 0.5)])
+    elif what == "set_due":
+        crawl.set_due(url, told[1])
+    elif what in ("exclude", "redirected") and leases:
+        lease = leases.pop(told[0] % len(leases))
+        if what == "exclude":
+            crawl.exclude(lease, "robots.txt")
+        elif (new := crawl.redirected(lease, told[1], again=told[2])) is not None:
+            leases.append(new)
+    elif what in ("set_host", "exclude_host"):
+        try:
+            if what == "set_host":
+                crawl.set_host(told[0], budget=told[1])
+            else:
+                crawl.exclude_host(told[0])
+        except UnknownNodeError:
+            pass
+    elif what == "deny":
+        crawl.change_settings(rules=None if told[0] is None else {"deny": [told[0]]})
+    elif what == "release_all":
+        crawl.release_all()
+    elif what == "rerank":
+        crawl.rerank(wait=True)
+    elif what not in ("exclude", "redirected"):
+        perform(crawl, clock, leases, done)
+
+
+def all_of(crawl: Crawl) -> dict[str, Any]:
+    """Everything that a crawl is, with the budgets of domains, and its hosts as its users see them."""
+    found = everything(crawl)
+    front = frontier_in(crawl)
+    domains = max(len(front.hosts._domains), 1)
+    return found | {
+        "domain budgets": front.queue.slots.domain_budgets[:domains].tolist(),
+        "hosts": crawl.view.hosts().rows,
+        "standing": {
+            name: getattr(crawl.standing(), name) for name in ("states", "planned", "waiting", "leased")
+        },
+        "next": [(row.url, row.due_in) for row in crawl.view.order(50).rows],
+    }
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+@settings(max_examples=20)
+@given(
+    st.lists(MORE, max_size=40),
+    POLITE,
+    st.sampled_from([None, None, FixedInterval(50.0)]),
+    st.integers(1, 3),
+)
+def test_reopening_changes_nothing(tmp_path_factory, policy, history, polite, revisit, most):
+    folder, clock, leases = tmp_path_factory.mktemp("c") / "c", Clock(), []
+    given_ = {
+        "policy": policy,
+        "politeness": {"delay": 0.0, "in_flight": 1000} | polite,
+        "revisit": revisit,
+        "max_losses": most,
+        "max_retries": 2,
+    }
+    with opened(folder, clock, **given_) as crawl:
+        for done in SEEDED + history:
+            do(crawl, clock, leases, done)
+        crawl.next(0)
+        crawl.pause()  # No time passes while it is closed.
+        crawl.resume()
+        live = all_of(crawl)
+    with Crawl(folder, clock=clock, policy=policy) as crawl:
+        found = differences(live, all_of(crawl))
+    assert not found, found
+
+
+def test_a_page_that_was_answered_without_a_lease_counts_against_its_budget(tmp_path):
+    crawl = opened(tmp_path / "c", Clock(), politeness={"delay": 0.0, "in_flight": 9, "host_budget": 3})
+    with crawl:
+        crawl.seed([f"http://a.com/{k}" for k in range(9)])
+        crawl.crawled("http://a.com/0")
+        crawl.failed("http://a.com/1", status=404)
+        assert crawl.view.hosts().rows[0].taken == 2
+        assert len(crawl.next(9)) == 1
+    with Crawl(tmp_path / "c", clock=Clock()) as crawl:
+        assert (crawl.view.hosts().rows[0].taken, crawl.view.hosts().rows[0].budget_left) == (3, 0)
+
+
+def test_hosts_keep_their_turns(tmp_path):
+    pages = [f"http://{host}.com/{k}" for k in range(2) for host in "abc"]
+    with opened(tmp_path / "c", Clock(), policy="hosts-in-turns") as crawl:
+        crawl.seed(pages)
+        assert [lease.url for lease in crawl.next(4)] == pages[:4]
+    with opened(tmp_path / "c", Clock()) as crawl:
+        crawl.seed(["http://a.com/last"])
+        assert [lease.url for lease in crawl.next(4)] == [*pages[4:], "http://a.com/last"]
+
+
+def test_a_link_to_a_page_does_not_end_its_date(tmp_path):
+    with opened(tmp_path / "c", Clock()) as crawl:
+        crawl.seed(["http://a.com/", "http://b.com/"])
+        crawl.set_due("http://b.com/", 50)
+        crawl.crawled("http://a.com/", ["http://b.com/"])
+        assert (crawl.next(9), crawl.due_in()) == ([], 50)
+
+
+def test_a_link_to_a_page_that_waits_for_another_visit_changes_its_priority(tmp_path):
+    clock = Clock()
+    with opened(tmp_path / "c", clock, policy="pagerank", revisit=FixedInterval(50.0)) as crawl:
+        crawl.seed(["http://a.com/", "http://b.com/", "http://c.com/"])
+        crawl.crawled("http://a.com/")
+        crawl.crawled("http://b.com/")
+        clock.now += 50
+        crawl.next(0)
+        crawl.crawled("http://c.com/", ["http://b.com/"])
+        assert [lease.url for lease in crawl.next(2)] == ["http://b.com/", "http://a.com/"]
+
+
+def test_times_in_the_log_never_go_back(tmp_path):
+    clock = Clock()
+    with opened(tmp_path / "c", clock) as crawl:
+        crawl.seed(["http://a.com/", "http://b.com/"])
+        clock.now += 100
+        crawl.next(1)
+    clock.now -= 50
+    with opened(tmp_path / "c", clock) as crawl:
+        crawl.next(1)
+        pages = frontier_in(crawl).pages
+        times = [pages.frame(place).time for place in pages.frames_of_kind(*range(1, len(KINDS)))]
+        assert times == sorted(times)
+        assert times[-1] == clock.now + 50
+
+
+@pytest.mark.parametrize("by", ["host", "domain"])
+@pytest.mark.parametrize("closed", [0.0, 4.0, 9.5, 30.0])
+def test_the_usual_delay_holds_over_a_restart(tmp_path, by, closed):
+    clock = Clock()
+    polite = {"delay": 10.0, "in_flight": 9, "by": by}
+    with opened(tmp_path / "c", clock, politeness=polite) as crawl:
+        crawl.seed([f"http://{host}.com/{k}" for host in "ab" for k in range(3)])
+        for lease in crawl.next(2):
+            crawl.crawled(lease)
+    clock.now += closed
+    with Crawl(tmp_path / "c", clock=clock) as crawl:
+        wait = max(10.0 - closed, 0.0)
+        assert crawl.due_in() == wait
+        assert len(crawl.next(9)) == (0 if wait else 2)
+        clock.now += wait
+        assert len(crawl.next(9)) == (2 if wait else 0)
+
+
+def test_a_longer_delay_after_a_restart_counts_from_the_last_fetch(tmp_path):
+    clock = Clock()
+    with opened(tmp_path / "c", clock, politeness={"delay": 1.0, "in_flight": 9}) as crawl:
+        crawl.seed(["http://a.com/0", "http://a.com/1"])
+        crawl.failed(crawl.next(1)[0], "it broke", status=500)
+        crawl.change_settings(politeness={"delay": 100.0, "in_flight": 9})
+    clock.now += 40
+    with Crawl(tmp_path / "c", clock=clock) as crawl:
+        assert crawl.view.hosts().rows[0].due_in == 60
+        crawl.change_settings(politeness={"delay": 200.0, "in_flight": 9})
+        assert crawl.view.hosts().rows[0].due_in == 160
+
+
+@pytest.mark.parametrize("limit", ["soft_rate", "hard_rate"])
+def test_the_temperature_of_a_crawl_rate_holds_over_a_restart(tmp_path, limit):
+    clock = Clock()
+    polite = {"delay": 0.0, "in_flight": 99, limit: 0.05, "rate_window": 100.0}
+    with opened(tmp_path / "c", clock, politeness=polite) as crawl:
+        crawl.seed([f"http://a.com/{k}" for k in range(30)])
+        for _ in range(12):
+            crawl.next(1)
+            clock.now += 3
+        before = frontier_in(crawl).queue.rows[0].copy()
+    with Crawl(tmp_path / "c", clock=clock) as crawl:
+        after = frontier_in(crawl).queue.rows[0]
+        for name in ("heat", "heated", "due", "soft_due"):
+            assert after[name] == pytest.approx(before[name], rel=1e-6, abs=1e-6), name
+        assert after["heat"] > 1

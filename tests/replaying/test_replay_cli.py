@@ -1,0 +1,114 @@
+"""``inlink replay`` as a command."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from inlink import Graph
+from inlink.cli import commands
+from inlink.errors import InlinkError
+
+INLINK = [sys.executable, "-m", "inlink", "-q", "replay"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("replay")
+    arcs = [(k, (7 * k + step) % 60) for k in range(60) for step in (1, 5)]
+    Graph.from_arcs(arcs, into=folder / "web")
+    return folder
+
+
+def run(folder, *given):
+    return subprocess.run([*INLINK, *given], cwd=folder, capture_output=True, text=True)
+
+
+def test_the_table_the_files_and_the_pictures(folder):
+    pytest.importorskip("matplotlib")
+    done = run(
+        folder, "web", "--policy", "random,hosts-in-turns", "--policy", "opic", "--seeds", "2x2", "--budget", "50%",
+        "--host-pages", "8,0", "--measure", "indegree", "--at", "10%,50%", "--set", "damping=0.7", "-o", "out",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "hosts of 8 pages"
+    assert lines[1].split("\t")[:4] == ["order", "10%", "50%", "area"]
+    assert [line.split("\t")[0] for line in lines[2:5]] == ["random", "hosts-in-turns", "opic"]
+    assert "one host" in lines
+    assert {path.name for path in (folder / "out").iterdir()} == {
+        "replay.json", "replay.csv", "replay.png", "replay-hosts-all.png",
+    }  # fmt: skip
+    told = json.loads((folder / "out" / "replay.json").read_text())
+    assert told["settings"]["crawl"] == {"damping": 0.7}
+    assert "a CPU second" in done.stderr
+
+
+def test_freshness_is_shown(folder):
+    done = run(
+        folder, "web", "--policy", "breadth-first", "--seeds", "2x2", "--budget", "300", "--changes", "9",
+        "--revisit", '{"schedule": "FixedInterval", "seconds": 9}', "--measure", "freshness", "--at", "50%", "--no-tau",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (row,) = (line.split("\t") for line in done.stdout.splitlines()[1:])
+    assert (row[0], row[1]) == ("breadth-first", "1.000 ± 0.000")
+    assert 0 < float(row[2].split()[0]) < 1
+
+
+def test_an_exception_of_a_policy_is_one_line(folder):
+    (folder / "mine.py").write_text(
+        "from inlink.frontier.policies import Policy\n"
+        "class Mine(Policy):\n    def priority(self, pages):\n        return pages.nosuch\n"
+    )
+    done = run(folder, "web", "--policy", "random,mine:Mine", "--seeds", "1x1", "--budget", "5")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("inlink: policy mine:Mine failed at ")
+    assert "mine.py, line 4, in priority: AttributeError: " in line
+
+
+def test_the_old_name_of_a_policy_still_holds_for_one_version(folder):
+    done = run(folder, "web", "--policy", "fifo", "--seeds", "1x1", "--budget", "5", "--no-tau")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[1].startswith("hosts-in-turns\t")
+    assert done.stderr.count("fifo is now called hosts-in-turns") == 1
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["web", "--policy", "nosuch"],
+        ["web", "--seeds", "many"],
+        ["web", "--budget", "half"],
+        ["web", "--budget", "-5%"],
+        ["web", "--at", "50%,10%"],
+        ["web", "--host-pages", "a"],
+        ["web", "--measure", "score"],
+        ["web", "--set", "damping=3"],
+        ["web", "--set", "rules=none"],
+        ["web", "--revisit", "9"],
+        ["web", "--revisit", "often", "--changes", "9"],
+        ["web", "--revisit", "{}", "--changes", "9"],
+        ["web", "--revisit", "-1", "--changes", "9"],
+        ["web", "--changes", "0"],
+        ["web", "--measure", "freshness"],
+        ["web", "--jobs", "0"],
+        ["nosuch"],
+        ["http://a.example/v1/crawls/c"],
+        ["web", "-o", "nosuch/out"],
+        ["web", "-o", "file"],
+    ],
+)
+def test_wrong_arguments_are_one_line_and_leave_nothing(folder, given, monkeypatch):
+    monkeypatch.chdir(folder)
+    (folder / "file").touch()
+    before = sorted(path.name for path in folder.iterdir())
+    result = CliRunner().invoke(commands, ["-q", "replay", *given])
+    assert isinstance(result.exception, InlinkError | SystemExit)
+    assert result.exit_code == (2 if isinstance(result.exception, SystemExit) else 1)
+    assert "\n" not in str(result.exception)
+    assert result.stdout == ""
+    assert sorted(path.name for path in folder.iterdir()) == before

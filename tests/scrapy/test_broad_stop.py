@@ -1,0 +1,216 @@
+"""``inlink crawl`` that is interrupted, killed, or runs out of disk: nothing is lost, and the same command goes on."""
+
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("scrapy")
+
+from warcio.archiveiterator import ArchiveIterator
+
+import inlink
+from crawlcommand import INLINK, begin, crawl, lines_of
+from inlink.crawl.folder import look
+from patience import finish
+from sites import Answer, Says, Site, html
+
+pytestmark = pytest.mark.slow
+
+COUNT = 60
+OPTIONS = ("-o", "c", "--items", "i.jsonl", "--warc", "w.warc.gz")
+
+
+def tree(delay: float = 0.0, noise: int = 0) -> dict[str, Says]:
+    return {
+        f"/{n}": html(
+            *(f"/{m}" for m in (2 * n, 2 * n + 1) if m <= COUNT),
+            title=str(n),
+            text=random.Random(n).randbytes(noise).hex(),
+            delay=delay,
+        )
+        for n in range(1, COUNT + 1)
+    } | {"/robots.txt": Answer("", 404)}
+
+
+def answered(path: Path) -> set[str]:
+    with path.open("rb") as file:
+        return {
+            record.rec_headers.get_header("WARC-Target-URI")
+            for record in ArchiveIterator(file)
+            if record.rec_type == "response"
+        }
+
+
+def crawled(folder: Path) -> set[str]:
+    pages = look(folder).pages
+    return {pages.url(int(page)) for page in pages.crawled()[0]}
+
+
+def check_whole(folder: Path, site: Site) -> None:
+    """All pages are everywhere."""
+    everything = {f"{site.root}/{n}" for n in range(1, COUNT + 1)}
+    assert crawled(folder / "c") == everything
+    assert {one["url"] for one in lines_of(folder / "i.jsonl")} == everything
+    assert answered(folder / "w.warc.gz") == everything | {f"{site.root}/robots.txt"}
+    graph = inlink.read(folder / "w.warc.gz")
+    assert (graph.num_arcs, graph.meta.get("skipped", {})) == (COUNT - 1, {})
+
+
+def wait_for_line(run: "subprocess.Popen[str]", text: str) -> None:
+    assert run.stderr is not None
+    for line in run.stderr:
+        if text in line:
+            return
+    raise AssertionError(f"it ended and never said {text!r}")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_ends_it_cleanly_and_the_same_command_goes_on(tmp_path, number):
+    gate = threading.Event()
+    pages = tree()
+    pages["/5"] = html("/10", "/11", title="5", gate=gate)
+    with Site(pages) as site:
+        with begin(f"{site.root}/1", *OPTIONS, "--delay", 0, cwd=tmp_path, quiet=False) as run:
+            site.wait_for_path("/5")
+            run.send_signal(number)
+            wait_for_line(run, "stopping after")
+            gate.set()  # what was being fetched may come to its end
+            out, _ = finish(run)
+        assert run.returncode == 130
+        assert out.endswith("; interrupted; the same command continues\n")
+        before = site.paths()
+        assert f"{site.root}/5" in crawled(tmp_path / "c")
+        assert len(before) < COUNT
+        assert {one["url"] for one in lines_of(tmp_path / "i.jsonl")} == crawled(tmp_path / "c")
+        pages = look(tmp_path / "c").pages
+        assert {pages.page(page).state for page in range(pages.num_pages)} == {"crawled", "discovered"}
+        crawl(f"{site.root}/1", *OPTIONS, "--delay", 0, cwd=tmp_path)
+        assert sorted(site.paths()) == sorted(f"/{n}" for n in range(1, COUNT + 1))  # none twice
+        check_whole(tmp_path, site)
+
+
+def test_the_second_signal_ends_it_at_once(tmp_path):
+    pages = tree()
+    pages["/5"] = html("/10", "/11", title="5", gate=threading.Event())  # never answered
+    with Site(pages) as site:
+        with begin(f"{site.root}/1", *OPTIONS, "--delay", 0, cwd=tmp_path, quiet=False) as run:
+            site.wait_for_path("/5")
+            run.send_signal(signal.SIGINT)
+            wait_for_line(run, "stopping after")
+            run.send_signal(signal.SIGINT)
+            _, err = finish(run)
+        assert run.returncode == 130
+        assert err == "inlink: interrupted twice; the same command continues the crawl\n"
+        site.pages = tree()
+        crawl(f"{site.root}/1", *OPTIONS, "--delay", 0, cwd=tmp_path)
+        assert site.paths().count("/5") == 2
+        check_whole(tmp_path, site)
+
+
+def test_a_signal_before_anything_was_fetched(tmp_path):
+    with Site(tree()) as site:
+        site.pages["/robots.txt"] = Answer("", gate=threading.Event())
+        with begin(f"{site.root}/1", *OPTIONS, "--delay", 0, cwd=tmp_path, quiet=False) as run:
+            site.wait_for_path("/robots.txt")
+            run.send_signal(signal.SIGINT)
+            wait_for_line(run, "stopping after")
+            run.send_signal(signal.SIGINT)
+            finish(run)
+        assert run.returncode == 130
+        site.pages = tree()
+        crawl(f"{site.root}/1", *OPTIONS, "--delay", 0, cwd=tmp_path)
+        check_whole(tmp_path, site)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_kill_9_at_any_moment(tmp_path, seed):
+    """Killed again and again: what the crawl knows as crawled is in each file, and in the end all is everywhere."""
+    moments = random.Random(seed)
+    with Site(tree(delay=0.005)) as site:
+        for _ in range(3):
+            before = len(site.paths())
+            with begin(f"{site.root}/1", *OPTIONS, "--delay", 0, cwd=tmp_path) as run:
+                site.wait_for(before + moments.randrange(1, 14))
+                run.kill()
+            assert run.returncode == -9
+            if (tmp_path / "c" / "header.json").exists():
+                known = crawled(tmp_path / "c")
+                whole = (tmp_path / "i.jsonl").read_text().rpartition("\n")[0].splitlines()
+                assert all(any(f'"{url}"' in line for line in whole) for url in known)
+        crawl(f"{site.root}/1", *OPTIONS, "--delay", 0, cwd=tmp_path)
+        check_whole(tmp_path, site)
+
+
+def limited(folder: Path, size: int, *given: object) -> subprocess.CompletedProcess[str]:
+    """``inlink crawl`` with files of so many bytes at most, as on a disk that is full."""
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    return subprocess.run(
+        [*INLINK, "-q", "crawl", *map(str, given)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        preexec_fn=limit,
+        env={**os.environ, "NUMBA_DISABLE_JIT": "0"},
+    )
+
+
+def test_a_full_disk_ends_it_with_one_line(tmp_path):
+    """The WARC grows fastest, so it is what is cut short; none of its pages counts as crawled."""
+    with Site(tree(noise=3000)) as site:
+        crawl(f"{site.root}/1", *OPTIONS, "--delay", 0, "--pages", 1, cwd=tmp_path)  # kernels are compiled
+        done = limited(tmp_path, 60_000, f"{site.root}/1", *OPTIONS, "--delay", 0)
+        assert done.returncode == 2
+        assert (
+            done.stderr
+            == "inlink: w.warc.gz: cannot be written (File too large): free some space, and run the command again\n"
+        )
+        known = crawled(tmp_path / "c")
+        assert 1 < len(known) < COUNT
+        assert known <= answered(tmp_path / "w.warc.gz")
+        assert known == {one["url"] for one in lines_of(tmp_path / "i.jsonl")}
+        crawl(f"{site.root}/1", *OPTIONS, "--delay", 0, cwd=tmp_path)
+        check_whole(tmp_path, site)
+
+
+def test_a_full_disk_under_the_items(tmp_path):
+    with Site(tree()) as site:
+        crawl(f"{site.root}/1", "-o", "c", "--items", "i.jsonl", "--delay", 0, "--pages", 1, cwd=tmp_path)
+        (tmp_path / "i.jsonl").write_text((tmp_path / "i.jsonl").read_text() + " " * 100_000 + "\n")
+        done = limited(tmp_path, 101_000, f"{site.root}/1", "-o", "c", "--items", "i.jsonl", "--delay", 0)
+        assert done.returncode == 2
+        assert (
+            done.stderr
+            == "inlink: i.jsonl: cannot be written (File too large): free some space, and run the command again\n"
+        )
+        lines = [line for line in (tmp_path / "i.jsonl").read_text().splitlines() if line.strip()]
+        assert len(lines) == len(crawled(tmp_path / "c"))
+
+
+def test_as_a_library_it_returns_a_summary(tmp_path):
+    """Nothing is printed, and no warning given."""
+    script = """
+import sys, threading
+from pathlib import Path
+from inlink.scrapy.run import CrawlOptions, crawl
+done = crawl((sys.argv[1],), Path("c"), CrawlOptions(pages=4, settings={"politeness": {"delay": 0}}), quiet=True)
+print(done.crawled, done.failed, done.ending, done.standing.crawled, done.folder)
+"""
+    with Site(tree()) as site:
+        run = subprocess.run(
+            [sys.executable, "-W", "error", "-c", script, f"{site.root}/1"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+    assert (run.returncode, run.stdout, run.stderr) == (0, "4 0 pages 4 c\n", "")

@@ -1,0 +1,346 @@
+"""Spiders that die, are refused, are stopped, or run out of room: in processes, started as ``scrapy`` does."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inlink.crawl.crawl import Crawl
+from sites import Answer, Asked, Site, html, web
+from spiderruns import pages_of
+
+pytestmark = pytest.mark.slow
+
+ROUNDS = 14
+SIZE = 300
+
+SPIDER = """
+    import json, os
+    from scrapy import Spider
+    from inlink.scrapy.signals import page_reported
+    from spiderruns import hrefs
+
+    class Marked(Spider):
+        '''Every third page comes to a callback of its own, with its number; all that is acknowledged goes to a file.'''
+        name = "marked"
+
+        @classmethod
+        def from_crawler(cls, crawler, *args, **kwargs):
+            spider = super().from_crawler(crawler, *args, **kwargs)
+            crawler.signals.connect(spider.reported, page_reported)
+            return spider
+
+        def __init__(self, start="", told="", **kwargs):
+            super().__init__(**kwargs)
+            self.start_urls = start.split(",") if start else []
+            self.told = open(told, "a", buffering=1)
+
+        def parse(self, response):
+            self.say("seen", response.url, None)
+            return self.links(response)
+
+        def third(self, response, mark):
+            self.say("seen", response.url, [mark[0], list(mark[1])])
+            return self.links(response)
+
+        def links(self, response):
+            for href in hrefs(response):
+                number = int(href.strip("/") or 0)
+                if number % 3 == 0 and number:
+                    yield response.follow(href, self.third, cb_kwargs={"mark": (number, bytes([number % 256, 255]))})
+                else:
+                    yield response.follow(href)
+
+        def reported(self, url, outcome, counted, **_):
+            if counted:
+                self.say(outcome, url, None)
+
+        def say(self, *what):
+            self.told.write(json.dumps(what) + chr(10))
+"""
+
+NURSERY = """
+    # forks spiders that have all imported, or a round would cost two seconds; then "scrapy runspider" takes over
+    import json, os, resource, signal, sys, tempfile, warnings
+    import inlink.scrapy, scrapy.cmdline, scrapy.commands.runspider, scrapy.crawler, spiderruns
+    from inlink.crawl.crawl import Crawl
+
+    for turn in range(2):  # loads all kernels
+        with Crawl(sys.argv[1], policy="first-come") as crawl:
+            crawl.seed([f"http://example.org/{turn}"])
+            for lease in crawl.next(1):
+                crawl.crawled(lease, ["/a", "http://example.net/"])
+            crawl.due_in(), crawl.release_all()
+
+    for line in sys.stdin:
+        job = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            log = os.open(job["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            null = os.open(os.devnull, os.O_RDONLY)
+            os.dup2(log, 1), os.dup2(log, 2), os.dup2(null, 0)
+            if job["limit"]:
+                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+                resource.setrlimit(resource.RLIMIT_FSIZE, (job["limit"], job["limit"]))
+            sys.argv = job["argv"]
+            try:
+                scrapy.cmdline.execute(job["argv"])
+            finally:
+                sys.stdout.flush()
+        print(child, flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+class Running:
+    """A spider's process."""
+
+    def __init__(self, nursery: "Nursery", log: Path) -> None:
+        self.pid, self._nursery, self._log = int(nursery.read()), nursery, log
+
+    def kill(self, with_: int = signal.SIGKILL) -> None:
+        os.kill(self.pid, with_)
+
+    def wait(self) -> int:
+        return int(self._nursery.read())
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text()
+
+    @property
+    def errors(self) -> list[str]:
+        return [line.split(": ", 1)[1] for line in self.log.splitlines() if "] ERROR: " in line]
+
+
+class Nursery:
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.number = folder, 0
+        (folder / "marked_spider.py").write_text(textwrap.dedent(SPIDER))
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(NURSERY), str(folder / "warm")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+
+    def read(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline()
+
+    def start(self, crawl: Path, start: str = "", limit: int = 0, **settings: Any) -> Running:
+        """A spider on a crawl; a limit is how large its files may get, in bytes."""
+        self.number += 1
+        log = self.folder / f"{self.number}.log"
+        given = {
+            "SCHEDULER": "inlink.scrapy.Scheduler",
+            "INLINK_CRAWL": crawl,
+            "INLINK_POLICY": "first-come",
+            "LOG_LEVEL": "INFO",
+            "TELNETCONSOLE_ENABLED": 0,
+            **settings,
+        }
+        argv = ["scrapy", "runspider", str(self.folder / "marked_spider.py")]
+        argv += ["-a", f"start={start}", "-a", f"told={crawl}.told"]
+        for name, value in given.items():
+            argv += ["-s", f"{name}={value}"]
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"argv": argv, "log": str(log), "limit": limit}) + "\n")
+        self.process.stdin.flush()
+        return Running(self, log)
+
+
+@pytest.fixture(scope="module")
+def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
+    one = Nursery(tmp_path_factory.mktemp("nursery"))
+    yield one
+    for pipe in (one.process.stdin, one.process.stdout):
+        assert pipe is not None
+        pipe.close()
+    one.process.wait()
+
+
+def told(crawl: Path) -> list[list[Any]]:
+    """All whole lines that spiders on a crawl have written."""
+    path = Path(f"{crawl}.told")
+    text = path.read_text() if path.exists() else ""
+    return [json.loads(line) for line in text.split("\n")[:-1] if line]
+
+
+class Deadly:
+    """Pages that kill whoever asks for the so-and-so-manieth of them."""
+
+    def __init__(self, pages: dict[str, Any], rng: random.Random) -> None:
+        self.rng, self.lock, self.left, self.running = rng, threading.Lock(), -1, None
+        self.pages = {path: (lambda asked, one=one: self.says(one)) for path, one in pages.items()}
+
+    def says(self, answer: Answer) -> Answer:
+        time.sleep(self.rng.uniform(0.001, 0.005))
+        with self.lock:
+            self.left -= 1
+            if self.left == 0 and self.running is not None:
+                self.running.kill()
+        return answer
+
+
+def test_killed_many_times_nothing_is_lost(tmp_path, nursery):
+    rng, folder = random.Random(5), tmp_path / "c"
+    deadly = Deadly(web(SIZE), rng)
+    rounds: list[tuple[set[str], set[str]]] = []  # what was fetched, what was acknowledged
+    with Site(deadly.pages) as site:
+        for number in range(ROUNDS + 1):
+            asked, before = len(site.asked), len(told(folder))
+            with deadly.lock:
+                # A page may be lost in each round by chance, and must not fail for it.
+                deadly.running = running = nursery.start(folder, site.url("/0"), INLINK_MAX_LOSSES=ROUNDS + 1)
+                deadly.left = rng.randrange(1, 2 * SIZE // ROUNDS) if number < ROUNDS else -1
+            if number < ROUNDS and number % 5 == 3:  # while it starts, perhaps
+                time.sleep(rng.random() * 0.3)
+                running.kill()
+            code = running.wait()
+            assert code == (-signal.SIGKILL if number < ROUNDS else 0), running.log
+            fetched = {one.path for one in site.asked[asked:]}
+            lines = told(folder)[before:]
+            rounds.append(
+                (fetched, {url.removeprefix(site.url("")) for what, url, _ in lines if what == "crawled"})
+            )
+        pages = {url.removeprefix(site.url("")): page for url, page in pages_of(folder).items()}
+        every = {f"/{k}" for k in range(SIZE)}
+        assert set(pages) == every
+        # So no lease is left either.
+        assert {page.error for page in pages.values() if page.state != "crawled"} == set()
+        done: set[str] = set()
+        for fetched, acknowledged in rounds:
+            assert not done & fetched
+            done |= acknowledged
+        killed = [fetched - acknowledged for fetched, acknowledged in rounds[:-1]]
+        counts = site.counts()
+        for path in every:
+            assert counts[path] <= 1 + sum(path in one for one in killed)
+        assert sum(bool(one) for one in killed) > ROUNDS // 2  # or nothing was tried
+        assert len(done) > SIZE // 2
+        for what, url, mark in told(folder):
+            number = int(url.rpartition("/")[2])
+            if what == "seen":
+                assert mark == ([number, [number % 256, 255]] if number % 3 == 0 and number else None)
+        site.asked.clear()
+        assert nursery.start(folder, site.url("/0")).wait() == 0  # there is nothing left to do
+        assert not site.asked
+    with Crawl(folder) as crawl:
+        assert crawl.standing().leased == 0
+        assert "were given back" not in crawl.recovered
+
+
+def as_users_do(nursery: Nursery, crawl: Path, start: str) -> subprocess.CompletedProcess[str]:
+    """Without the nursery: a process that begins with ``scrapy``, settings as text."""
+    return subprocess.run(
+        [sys.executable, "-m", "scrapy", "runspider", str(nursery.folder / "marked_spider.py")]
+        + ["-a", f"start={start}", "-a", f"told={crawl}.told"]
+        + ["-s", "SCHEDULER=inlink.scrapy.Scheduler", "-s", f"INLINK_CRAWL={crawl}"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+
+
+def test_a_second_process_is_refused(tmp_path, nursery):
+    """In one line that names the first; it ends in good order, and the first goes on."""
+    second: list[subprocess.CompletedProcess[str]] = []
+
+    def says(_: Asked) -> Answer:
+        second.append(as_users_do(nursery, tmp_path / "c", site.url("/0")))
+        return html("/1")
+
+    with Site({"/0": says, "/1": html()}) as site:
+        first = nursery.start(tmp_path / "c", site.url("/0"))
+        assert first.wait() == 0
+        assert first.errors == []
+        assert site.counts() == {"/0": 1, "/1": 1}
+        log = second[0].stderr
+        assert second[0].returncode == 1
+        errors = [line for line in log.splitlines() if "] ERROR: " in line]
+        assert len(errors) == 1
+        assert f"by process {first.pid}:" in errors[0]
+        assert "Traceback" not in log
+        assert "'finish_reason': 'inlink_refused'" in log
+        third = as_users_do(nursery, tmp_path / "c", site.url("/2"))  # and now it may
+        assert third.returncode == 0
+        assert "'inlink/failed': 1" in third.stderr
+        assert site.counts() == {"/0": 1, "/1": 1, "/2": 1}
+
+
+def test_ctrl_c(tmp_path, nursery):
+    """Requests under way are finished, and the next run goes on with the rest."""
+    with Site(web(120)) as site:
+        for number in range(3):
+            asked = len(site.asked)
+            running = nursery.start(tmp_path / "c", site.url("/0"))
+            if number < 2:
+                site.wait_for(asked + 15)
+                running.kill(signal.SIGINT)
+            assert running.wait() == 0
+            assert "Traceback" not in running.log
+            assert running.errors == []
+            assert f"'finish_reason': '{'finished' if number == 2 else 'shutdown'}'" in running.log
+            states = [page.state for page in pages_of(tmp_path / "c").values()]
+            assert set(states) == ({"crawled"} if number == 2 else {"crawled", "discovered"})
+        assert site.counts() == {f"/{k}": 1 for k in range(120)}
+
+
+def test_a_full_disk(tmp_path, nursery):
+    """One line says so, the spider ends, nothing is lost, and with room again it goes on."""
+    with Site(web(SIZE)) as site:
+        full = nursery.start(tmp_path / "c", site.url("/0"), limit=8_000)
+        assert full.wait() == 1
+        assert len(full.errors) == 1, full.log
+        assert "cannot be written" in full.errors[0]
+        assert "Traceback" not in full.log
+        assert "'finish_reason': 'inlink_failed'" in full.log
+        done = {url.removeprefix(site.url("")) for what, url, _ in told(tmp_path / "c") if what == "crawled"}
+        assert 10 < len(done) < SIZE
+        site.asked.clear()
+        more = nursery.start(tmp_path / "c", site.url("/0"))
+        assert more.wait() == 0
+        assert not done & set(site.counts())
+        assert {page.state for page in pages_of(tmp_path / "c").values()} == {"crawled"}
+        assert len(pages_of(tmp_path / "c")) == SIZE
+
+
+def test_seeds_from_a_file_and_while_it_runs(tmp_path, nursery):
+    seeds = tmp_path / "seeds.txt"
+    with Site({f"/{k}": html() for k in range(6)}) as site:
+
+        def seeded(_: Asked) -> Answer:
+            command = [sys.executable, "-m", "inlink", "-q", "seed", str(tmp_path / "c"), "-"]
+            run = subprocess.run(command, input=site.url("/5").encode(), capture_output=True)
+            assert run.returncode == 0, run.stderr
+            site.wait_for_path("/5")  # the crawl looks once a second
+            return html()
+
+        site.pages["/2"] = seeded
+        seeds.write_text(
+            f"{site.url('/1')}\n\n{site.url('/2')}\t0.5\n", "utf-8-sig"
+        )  # as Windows' editors do
+        assert nursery.start(tmp_path / "c", INLINK_SEEDS=seeds).wait() == 0
+        assert site.counts() == {"/1": 1, "/2": 1, "/5": 1}
+        seeds.write_text(f"{site.url('/1')}\n{site.url('/3')}\n")
+        assert nursery.start(tmp_path / "c", site.url("/4"), INLINK_SEEDS=seeds).wait() == 0
+        assert site.counts() == {f"/{k}": 1 for k in range(1, 6)}
+        seeds.write_text(f"{site.url('/1')}\tgood\n")
+        bad = nursery.start(tmp_path / "c", INLINK_SEEDS=seeds)
+        assert bad.wait() == 1
+        assert "Traceback" not in bad.log
+        assert len(bad.errors) == 1
+        assert "line 1: 'good' is not a score" in bad.errors[0]
