@@ -3,7 +3,7 @@
 A link is resolved only if the result is certain. The others are named as odd, and a parser resolves them.
 """
 
-import numpy as np
+from numpy import int64, uint8, uint64
 
 from inlink.archives.kernels.links import (
     ABSOLUTE,
@@ -25,13 +25,13 @@ __all__ = ["ENCODE", "FULL", "HOST", "PATH", "QUERY", "QUERY_ENCODE", "page_form
 HOST, PATH, ENCODE, QUERY, QUERY_ENCODE = 1, 2, 4, 8, 16
 """Classes of bytes: plain in a host; kept in a path, percent-encoded there; and the same for queries."""
 
-_HEADER, _ODD = np.uint64(HEADER), np.uint64(ODD)
-_U2, _U3, _U4, _U28, _U32 = (np.uint64(k) for k in (2, 3, 4, 28, 32))
-_SIZE, _MOST = np.uint64((1 << 28) - 1), np.uint64(2048)
-_PRIME = np.uint64(0x9E3779B97F4A7C15)
+_HEADER, _ODD = uint64(HEADER), uint64(ODD)
+_U2, _U3, _U4, _U28, _U32 = (uint64(k) for k in (2, 3, 4, 28, 32))
+_SIZE, _MOST = uint64((1 << 28) - 1), uint64(2048)
+_PRIME = uint64(0x9E3779B97F4A7C15)
 # A form ends here, and not at a fragment.
-_END = np.uint64(1 << 63)
-_LOW = np.uint64((1 << 32) - 1)
+_END = uint64(1 << 63)
+_LOW = uint64((1 << 32) - 1)
 
 
 @kernel(allocates=False)
@@ -40,14 +40,14 @@ def _dotted(text: UInt8Array, at: Index, end: Index) -> bool:
     if at >= end:
         return False
     if text[at] == 46:
-        after = text[at + U1] if at + U1 < end else np.uint8(47)
+        after = text[at + U1] if at + U1 < end else uint8(47)
         return after == 47 or after == 63 or after == 35 or after == 46 or after == 37
     return text[at] == 37 and at + U1 < end and text[at + U1] == 50
 
 
 @kernel(allocates=False)
 def _digit(value: Index) -> Index:
-    return value + (np.uint64(48) if value < np.uint64(10) else np.uint64(55))
+    return value + (uint64(48) if value < uint64(10) else uint64(55))
 
 
 @kernel(allocates=False)
@@ -64,7 +64,7 @@ def _host(text: UInt8Array, at: Index, end: Index, classes: UInt8Array, out: UIn
             return U0
         out[to + (at - begin)] = byte
         at += U1
-    if at == label or at - begin > np.uint64(253) or text[label] < 97 or text[label] > 122:
+    if at == label or at - begin > uint64(253) or text[label] < 97 or text[label] > 122:
         return U0
     if at < end and text[at] != 47 and text[at] != 63 and text[at] != 35:
         return U0
@@ -86,7 +86,7 @@ def _rest(
 
     A place below 2**63 means that a fragment follows.
     """
-    keep, encode = np.uint8(QUERY if query else PATH), np.uint8(QUERY_ENCODE if query else ENCODE)
+    keep, encode = uint8(QUERY if query else PATH), uint8(QUERY_ENCODE if query else ENCODE)
     while at < end:
         byte = text[at]
         if to + _U3 > most:
@@ -99,14 +99,14 @@ def _rest(
                 return U0
         elif kind & encode:
             out[to] = 37
-            out[to + U1] = _digit(np.uint64(byte) >> _U4)
-            out[to + _U2] = _digit(np.uint64(byte) & np.uint64(15))
+            out[to + U1] = _digit(uint64(byte) >> _U4)
+            out[to + _U2] = _digit(uint64(byte) & uint64(15))
             to += _U3
         elif byte == 63:
             out[to] = byte
             to += U1
             query = True
-            keep, encode = np.uint8(QUERY), np.uint8(QUERY_ENCODE)
+            keep, encode = uint8(QUERY), uint8(QUERY_ENCODE)
         elif byte == 35:
             return to
         else:
@@ -125,7 +125,7 @@ def _relative(
     """
     while at < end and text[at] == 46:
         parent = at + U1 < end and text[at + U1] == 46
-        after = at + U1 + np.uint64(parent)
+        after = at + U1 + uint64(parent)
         if after < end and text[after] != 47 and text[after] != 63 and text[after] != 35:
             break
         if parent and folder > root + U1:
@@ -190,12 +190,12 @@ def page_forms(
     int
         The number of odd links; or :data:`FULL`.
     """
-    options = np.uint64(options)
+    options = uint64(options)
     all_places, repeats, entities = options & U1 != U0, options & _U2 != U0, options & _U4 != U0
-    odds, forms, kept, foreign = U0, np.uint64(counts[0]), U0, U0
-    used, mask, stamp = np.uint64(ends[forms]), np.uint64(len(slots)) - U1, np.uint64(stamp) << _U32
-    for k in range(U0, np.uint64(count)):
-        if used + _U2 * _MOST > np.uint64(len(arena)) or forms + U1 >= np.uint64(len(ends)):
+    odds, forms, kept, foreign = U0, uint64(counts[0]), U0, U0
+    used, mask, stamp = uint64(ends[forms]), uint64(len(slots)) - U1, uint64(stamp) << _U32
+    for k in range(U0, uint64(count)):
+        if used + _U2 * _MOST > uint64(len(arena)) or forms + U1 >= uint64(len(ends)):
             return FULL
         at = links[k] & _SIZE
         end = at + ((links[k] >> _U28) & _SIZE)
@@ -209,22 +209,22 @@ def page_forms(
             for j in range(at, end):
                 sure &= text[j] != 38
         # The numbers of bytes of the source that stay: up to the path, up to its last slash, and up to the query.
-        root = np.uint64(8) if source[4] == 115 else np.uint64(7)
-        while root < np.uint64(len(source)) and source[root] != 47:
+        root = uint64(8) if source[4] == 115 else uint64(7)
+        while root < uint64(len(source)) and source[root] != 47:
             root += U1
         folder, stop = root + U1, root
-        while stop < np.uint64(len(source)) and source[stop] != 63:
+        while stop < uint64(len(source)) and source[stop] != 63:
             stop += U1
             if source[stop - U1] == 47:
                 folder = stop
         to, after = used, U0
         if sure and (kind == ABSOLUTE or kind == NETWORK):
             if kind == NETWORK:
-                scheme = np.uint64(6) if source[4] == 115 else np.uint64(5)
+                scheme = uint64(6) if source[4] == 115 else uint64(5)
                 for j in range(U0, scheme):
                     arena[to + j] = source[j]
             else:
-                scheme = np.uint64(6) if text[at + _U4] == 115 else np.uint64(5)
+                scheme = uint64(6) if text[at + _U4] == 115 else uint64(5)
                 for j in range(U0, scheme):
                     arena[to + j] = text[at + j]
                 at += scheme
@@ -244,7 +244,7 @@ def page_forms(
             if kind == SEARCH:
                 stays = stop
             elif kind == PLACE:
-                stays = np.uint64(len(source))
+                stays = uint64(len(source))
             elif kind == RELATIVE:
                 at, stays, dotted = _relative(text, at, end, source, root, folder)
             if not dotted and stays <= _MOST:
@@ -259,7 +259,7 @@ def page_forms(
         fragment = after & _END == U0
         after &= ~_END
         size = after - used
-        if fragment and not all_places and size == np.uint64(len(own)):
+        if fragment and not all_places and size == uint64(len(own)):
             same = U0
             while same < size and arena[used + same] == own[same]:
                 same += U1
@@ -268,17 +268,17 @@ def page_forms(
         kept += U1
         if not repeats:
             value = _PRIME
-            for j in range(U0, size & ~np.uint64(7), np.uint64(8)):
-                value = (value ^ item_at(arena, used + j, np.uint64)) * _PRIME
+            for j in range(U0, size & ~uint64(7), uint64(8)):
+                value = (value ^ item_at(arena, used + j, uint64)) * _PRIME
                 value ^= value >> _U32
-            for j in range(size & ~np.uint64(7), size):
-                value = (value ^ np.uint64(arena[used + j])) * _PRIME
+            for j in range(size & ~uint64(7), size):
+                value = (value ^ uint64(arena[used + j])) * _PRIME
             value ^= value >> _U32
             slot, again = value & mask, False
             while slots[slot] & ~_LOW == stamp:
                 other = (slots[slot] & _LOW) - U1
-                begin = np.uint64(ends[other])
-                if np.uint64(ends[other + U1]) - begin == size:
+                begin = uint64(ends[other])
+                if uint64(ends[other + U1]) - begin == size:
                     same = U0
                     while same < size and arena[begin + same] == arena[used + same]:
                         same += U1
@@ -291,6 +291,6 @@ def page_forms(
             slots[slot] = stamp | (forms + U1)
         forms += U1
         used = after
-        ends[forms] = np.int64(used)
-    counts[0], counts[1], counts[2] = np.int64(forms), np.int64(kept), np.int64(foreign)
-    return np.int64(odds)
+        ends[forms] = int64(used)
+    counts[0], counts[1], counts[2] = int64(forms), int64(kept), int64(foreign)
+    return int64(odds)

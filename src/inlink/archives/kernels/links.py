@@ -4,6 +4,7 @@ A link is resolved here only if the result is certain. The others are named as o
 """
 
 import numpy as np
+from numpy import int64, uint8, uint32, uint64
 
 from inlink.archives.kernels.wat import HEADER, ODD
 from inlink.base.arrays import Int64Array, UInt8Array, UInt32Array, UInt64Array
@@ -35,28 +36,28 @@ NEW = 1 << 40
 # Kinds of links: by a parser; absolute; //host/; /path; ?query; #fragment or empty; path; another scheme.
 BY_PARSER, ABSOLUTE, NETWORK, ROOTED, SEARCH, PLACE, RELATIVE, FOREIGN = range(8)
 
-_HEADER, _ODD = np.uint64(HEADER), np.uint64(ODD)
-_U2, _U3, _U4, _U28, _U32 = (np.uint64(k) for k in (2, 3, 4, 28, 32))
-_SIZE = np.uint64((1 << 28) - 1)
-_PRIME = np.uint64(0x9E3779B97F4A7C15)
-_HTTP = np.uint64(0x70747468)
+_HEADER, _ODD = uint64(HEADER), uint64(ODD)
+_U2, _U3, _U4, _U28, _U32 = (uint64(k) for k in (2, 3, 4, 28, 32))
+_SIZE = uint64((1 << 28) - 1)
+_PRIME = uint64(0x9E3779B97F4A7C15)
+_HTTP = uint64(0x70747468)
 # A link of so many bytes stays short enough in canonical form: a byte becomes three at most.
-_SHORT, _LONG, _MOST = np.uint64(140), np.uint64(670), np.uint64(2048)
-_SPECIAL = np.frombuffer(b"http\0https\0ftp\0ws\0wss\0file\0", np.uint8)
+_SHORT, _LONG, _MOST = uint64(140), uint64(670), uint64(2048)
+_SPECIAL = np.frombuffer(b"http\0https\0ftp\0ws\0wss\0file\0", uint8)
 
 
 @kernel(allocates=False)
 def _is_special(text: UInt8Array, at: Index, end: Index) -> bool:
     """Return whether a scheme is one of those whose URLs have a host: http, https, ftp, ws, wss and file."""
     place, same = at, True
-    for k in range(U0, np.uint64(len(_SPECIAL))):
-        byte = np.uint64(_SPECIAL[k])
+    for k in range(U0, uint64(len(_SPECIAL))):
+        byte = uint64(_SPECIAL[k])
         if byte == U0:
             if same and place == end:
                 return True
             place, same = at, True
         elif place < end:
-            same &= (np.uint64(text[place]) | np.uint64(32)) == byte
+            same &= (uint64(text[place]) | uint64(32)) == byte
             place += U1
         else:
             same = False
@@ -81,29 +82,29 @@ def kind_of(text: UInt8Array, at: Index, end: Index, entities: bool) -> Index:
         if text[at + U1] == 47:
             return NETWORK
         return BY_PARSER if entities and text[at + U1] == 38 else ROOTED
-    if end - at >= np.uint64(7) and np.uint64(item_at(text, at, np.uint32)) == _HTTP:
+    if end - at >= uint64(7) and uint64(item_at(text, at, uint32)) == _HTTP:
         k = at + _U4
         if text[k] == 115:
             k += U1
         if end - k >= _U3 and text[k] == 58 and text[k + U1] == 47 and text[k + _U2] == 47:
             return ABSOLUTE
-    scheme = (np.uint64(first) | np.uint64(32)) - np.uint64(97) < np.uint64(26)
+    scheme = (uint64(first) | uint64(32)) - uint64(97) < uint64(26)
     for k in range(at, end):
-        byte = np.uint64(text[k])
-        if byte == np.uint64(47) or byte == np.uint64(63) or byte == np.uint64(35):
+        byte = uint64(text[k])
+        if byte == uint64(47) or byte == uint64(63) or byte == uint64(35):
             break
-        if byte == np.uint64(58):
+        if byte == uint64(58):
             if not scheme or _is_special(text, at, k) or (k + U1 < end and text[k + U1] == 47):
                 return BY_PARSER
             return FOREIGN
-        if entities and byte == np.uint64(38):
+        if entities and byte == uint64(38):
             return BY_PARSER
         scheme &= (
-            (byte | np.uint64(32)) - np.uint64(97) < np.uint64(26)
-            or byte - np.uint64(48) < np.uint64(10)
-            or byte == np.uint64(43)
-            or byte == np.uint64(45)
-            or byte == np.uint64(46)
+            (byte | uint64(32)) - uint64(97) < uint64(26)
+            or byte - uint64(48) < uint64(10)
+            or byte == uint64(43)
+            or byte == uint64(45)
+            or byte == uint64(46)
         )
     return RELATIVE
 
@@ -155,39 +156,39 @@ def host_codes(
         The number of odd links; or :data:`FULL`.
     """
     odds = U0
-    last = np.uint64(len(origins)) - _U2
+    last = uint64(len(origins)) - _U2
     number, used = origins[last], origins[last + U1]
-    mask = np.uint64(len(slots)) - U1
-    for k in range(U0, np.uint64(count)):
+    mask = uint64(len(slots)) - U1
+    for k in range(U0, uint64(count)):
         at, size = links[k] & _SIZE, (links[k] >> _U28) & _SIZE
         end = at + size
         kind = BY_PARSER if links[k] & _ODD != U0 else kind_of(text, at, end, entities)
         if kind == FOREIGN:
             codes[k] = here[2]
             continue
-        if kind >= ROOTED and _U3 * size + np.uint64(here[3]) < _MOST:
+        if kind >= ROOTED and _U3 * size + uint64(here[3]) < _MOST:
             codes[k] = here[1] if links[k] & _HEADER != U0 else here[0]
             continue
         if (kind == ABSOLUTE or kind == NETWORK) and size < _LONG:
             at += _U2
             if kind == ABSOLUTE:
-                at += np.uint64(6) if text[at + _U2] == 115 else np.uint64(5)
+                at += uint64(6) if text[at + _U2] == 115 else uint64(5)
             begin, value, plain = at, _PRIME, True
             while at < end and text[at] != 47:
                 byte = text[at]
                 plain &= byte > 32 and (byte < 128 or size < _SHORT) and not (entities and byte == 38)
-                value = (value ^ np.uint64(byte)) * _PRIME
+                value = (value ^ uint64(byte)) * _PRIME
                 at += U1
             size = at - begin
-            if plain and size > U0 and size < np.uint64(256):
+            if plain and size > U0 and size < uint64(256):
                 value ^= value >> _U32
                 slot = value & mask
                 origin = U0
                 while slots[slot] != 0:
-                    origin = np.uint64(slots[slot])
+                    origin = uint64(slots[slot])
                     place = origins[_U2 * origin - U1]
-                    if origins[_U2 * origin - _U2] == value and place & np.uint64(255) == size:
-                        place >>= np.uint64(8)
+                    if origins[_U2 * origin - _U2] == value and place & uint64(255) == size:
+                        place >>= uint64(8)
                         same = U0
                         while same < size and arena[place + same] == text[begin + same]:
                             same += U1
@@ -196,13 +197,13 @@ def host_codes(
                     slot = (slot + U1) & mask
                     origin = U0
                 if origin == U0:
-                    if _U2 * (number + U1) > mask or number >= np.uint64(len(origin_codes)):
+                    if _U2 * (number + U1) > mask or number >= uint64(len(origin_codes)):
                         return FULL
-                    if used + size > np.uint64(len(arena)) or _U2 * number + _U3 >= last:
+                    if used + size > uint64(len(arena)) or _U2 * number + _U3 >= last:
                         return FULL
                     for j in range(U0, size):
                         arena[used + j] = text[begin + j]
-                    origins[_U2 * number], origins[_U2 * number + U1] = value, (used << np.uint64(8)) | size
+                    origins[_U2 * number], origins[_U2 * number + U1] = value, (used << uint64(8)) | size
                     origin_codes[number] = -(NEW + NEW)
                     number += U1
                     used += size
@@ -210,11 +211,11 @@ def host_codes(
                     origins[last], origins[last + U1] = number, used
                     origin = number
                 code = origin_codes[origin - U1]
-                codes[k] = code if code >= -NEW else np.int64(NEW) + np.int64(origin - U1)
+                codes[k] = code if code >= -NEW else int64(NEW) + int64(origin - U1)
                 continue
         odd[odds] = k
         odds += U1
-    return np.int64(odds)
+    return int64(odds)
 
 
 @kernel(allocates=False)
@@ -251,10 +252,10 @@ def keep_hosts(
         The numbers of kept and of refused codes. The refused codes are ``codes[kept:kept + refused]``.
     """
     kept, refused = U0, U0
-    for k in range(U0, np.uint64(count)):
+    for k in range(U0, uint64(count)):
         code = codes[k]
         if code >= NEW:
-            code = origin_codes[np.uint64(code - NEW)]
+            code = origin_codes[uint64(code - NEW)]
         if code < 0:
             # The place of the first one that is kept so far takes the last place of those that are kept.
             codes[kept + refused] = code
@@ -263,20 +264,20 @@ def keep_hosts(
         if code == page and not self_loops:
             continue
         if not repeats:
-            if stamps[np.uint64(code)] == stamp:
+            if stamps[uint64(code)] == stamp:
                 continue
-            stamps[np.uint64(code)] = stamp
+            stamps[uint64(code)] = stamp
         codes[kept + refused] = codes[kept]
         codes[kept] = code
         kept += U1
-    return np.int64(kept), np.int64(refused)
+    return int64(kept), int64(refused)
 
 
 @kernel(allocates=False)
 def fill_slots(slots: UInt32Array, origins: UInt64Array) -> None:
     """Enter all origins, as :func:`host_codes` keeps them, into an empty hash table with room for them."""
-    mask = np.uint64(len(slots)) - U1
-    for number in range(U0, origins[np.uint64(len(origins)) - _U2]):
+    mask = uint64(len(slots)) - U1
+    for number in range(U0, origins[uint64(len(origins)) - _U2]):
         slot = origins[_U2 * number] & mask
         while slots[slot] != 0:
             slot = (slot + U1) & mask

@@ -8,6 +8,7 @@ No byte is read without a test that it is there, and nothing is written beyond t
 """
 
 import numpy as np
+from numpy import uint8, uint64
 
 from inlink.archives.kernels.tokens import absolute_url, character, escape, no_follow, scalar
 from inlink.base.arrays import UInt8Array, UInt64Array
@@ -75,14 +76,14 @@ _KEYS = (
     (_ANCHORS, "AREA@/href", 1),
 )
 _WIDE = 32
-_TEXTS = np.frombuffer("".join(text for _, text, _ in _KEYS).encode(), np.uint8)
-_PLACES = np.cumsum([0, *(len(text) for _, text, _ in _KEYS)]).astype(np.uint64)
-_MEANINGS = np.array([meaning for _, _, meaning in _KEYS], np.uint64)
+_TEXTS = np.frombuffer("".join(text for _, text, _ in _KEYS).encode(), uint8)
+_PLACES = np.cumsum([0, *(len(text) for _, text, _ in _KEYS)]).astype(uint64)
+_MEANINGS = np.array([meaning for _, _, meaning in _KEYS], uint64)
 
 
 def _chains() -> tuple[UInt8Array, UInt8Array]:
     """Tables by which keys are found: the first of a kind and length, plus one, and the next after a key."""
-    first, after = np.zeros((22, _WIDE), np.uint8), np.zeros(len(_KEYS) + 1, np.uint8)
+    first, after = np.zeros((22, _WIDE), uint8), np.zeros(len(_KEYS) + 1, uint8)
     for number, (kind, text, _) in enumerate(_KEYS, 1):
         after[number], first[kind, len(text)] = first[kind, len(text)], number
     return first.ravel(), after
@@ -90,17 +91,17 @@ def _chains() -> tuple[UInt8Array, UInt8Array]:
 
 _FIRST, _AFTER = _chains()
 # The kinds of the items of an array, by the kind of the array.
-_ITEMS = np.zeros(_VALUES, np.uint64)
+_ITEMS = np.zeros(_VALUES, uint64)
 _ITEMS[[_LINKS, _HEAD_LINKS, _METAS]] = _LINK, _HEAD_LINK, _META
 
-_ONES, _HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
-_QUOTES, _BACKSLASHES, _SPACES = _ONES * np.uint64(0x22), _ONES * np.uint64(0x5C), _ONES * np.uint64(0x20)
-_COUNT = np.uint64(0x0001020304050607)
-_U2, _U3, _U4, _U7, _U8, _U16 = (np.uint64(k) for k in (2, 3, 4, 7, 8, 16))
-_U28, _U56, _U63 = (np.uint64(k) for k in (28, 56, 63))
-_HEADER, _ODD, _LONGEST = np.uint64(HEADER), np.uint64(ODD), np.uint64(1 << 28)
+_ONES, _HIGH = uint64(0x0101010101010101), uint64(0x8080808080808080)
+_QUOTES, _BACKSLASHES, _SPACES = _ONES * uint64(0x22), _ONES * uint64(0x5C), _ONES * uint64(0x20)
+_COUNT = uint64(0x0001020304050607)
+_U2, _U3, _U4, _U7, _U8, _U16 = (uint64(k) for k in (2, 3, 4, 7, 8, 16))
+_U28, _U56, _U63 = (uint64(k) for k in (28, 56, 63))
+_HEADER, _ODD, _LONGEST = uint64(HEADER), uint64(ODD), uint64(1 << 28)
 # The beginning of the stack in the array of results, and of the marks of the keys in each object on it.
-_STACK, _SEEN = np.uint64(16), np.uint64(16 + _DEPTH)
+_STACK, _SEEN = uint64(16), uint64(16 + _DEPTH)
 
 # The next token: a value; a key or the end of the object; a key; a comma or the end; a value or the end.
 _A_VALUE, _FIRST_KEY, _A_KEY, _A_COMMA, _FIRST_VALUE = range(5)
@@ -109,22 +110,22 @@ _A_VALUE, _FIRST_KEY, _A_KEY, _A_COMMA, _FIRST_VALUE = range(5)
 @kernel(allocates=False)
 def _meaning(text: UInt8Array, at: Index, size: Index, kind: Index, lower: Index) -> Index:
     """Return the meaning of a key (or text) in an object of a kind, and its number times 64; 0 if it has none."""
-    if size >= np.uint64(_WIDE):
+    if size >= uint64(_WIDE):
         return U0
-    number = np.uint64(_FIRST[kind * np.uint64(_WIDE) + size])
+    number = uint64(_FIRST[kind * uint64(_WIDE) + size])
     while number != U0:
         place = _PLACES[number - U1]
         same = U0
         while same < size:
-            byte = np.uint64(text[at + same])
-            if byte - np.uint64(65) < np.uint64(26):
+            byte = uint64(text[at + same])
+            if byte - uint64(65) < uint64(26):
                 byte |= lower
-            if byte != np.uint64(_TEXTS[place + same]):
+            if byte != uint64(_TEXTS[place + same]):
                 break
             same += U1
         if same == size:
-            return _MEANINGS[number - U1] | (number << np.uint64(6))
-        number = np.uint64(_AFTER[number])
+            return _MEANINGS[number - U1] | (number << uint64(6))
+        number = uint64(_AFTER[number])
     return U0
 
 
@@ -138,7 +139,7 @@ def _is_robots(text: UInt8Array, at: Index, end: Index) -> Index:
     for k in range(at, end):
         if text[k] >= 127 or text[k] < 32:
             return _U2
-    return U1 if _meaning(text, at, end - at, np.uint64(_ROBOTS_NAME), np.uint64(32)) != U0 else U0
+    return U1 if _meaning(text, at, end - at, uint64(_ROBOTS_NAME), uint64(32)) != U0 else U0
 
 
 @kernel(allocates=False)
@@ -163,11 +164,11 @@ def scan_record(text: UInt8Array, rules: int, work: UInt64Array, links: UInt64Ar
     int
         :data:`UNSURE`, :data:`OTHER`, :data:`PAGE` or :data:`FULL`.
     """
-    rules = np.uint64(rules)
+    rules = uint64(rules)
     every, drop = rules & U1 != U0, rules & _U2 != U0
-    exact, no_location, any_status = rules & np.uint64(4) != U0, rules & _U8 != U0, rules & _U16 != U0
-    length, room, count, of_header = np.uint64(len(text)), np.uint64(len(links)), U0, U0
-    at, depth, state, kind, seen, means = U0, U0, np.uint64(_A_VALUE), U0, U0, np.uint64(_ROOT)
+    exact, no_location, any_status = rules & uint64(4) != U0, rules & _U8 != U0, rules & _U16 != U0
+    length, room, count, of_header = uint64(len(text)), uint64(len(links)), U0, U0
+    at, depth, state, kind, seen, means = U0, U0, uint64(_A_VALUE), U0, U0, uint64(_ROOT)
     in_array, silent, success, is_response, has_kind = False, False, True, False, False
     url_at, url_end, base_at, base_end = U0, U0, U0, U0
     path_at, path_end, link_at, link_end, href_at, href_end, rel_at, rel_end = U0, U0, U0, U0, U0, U0, U0, U0
@@ -181,14 +182,14 @@ def scan_record(text: UInt8Array, rules: int, work: UInt64Array, links: UInt64Ar
             return UNSURE
         byte = text[at]
         if byte == 34:
-            if state == np.uint64(_A_COMMA):
+            if state == uint64(_A_COMMA):
                 return UNSURE
             at += U1
             begin, odd = at, U0
             while True:
                 # The first byte that is a quote, a backslash, a control character or no ASCII.
                 if at + _U8 <= length:
-                    word = item_at(text, at, np.uint64)
+                    word = item_at(text, at, uint64)
                     quote, back = word ^ _QUOTES, word ^ _BACKSLASHES
                     marks = ((quote - _ONES) & ~quote) | ((back - _ONES) & ~back) | ((word - _SPACES) & ~word)
                     marks = (marks | word) & _HIGH
@@ -219,62 +220,62 @@ def scan_record(text: UInt8Array, rules: int, work: UInt64Array, links: UInt64Ar
                     at += U1
             end = at
             at += U1
-            if state == np.uint64(_FIRST_KEY) or state == np.uint64(_A_KEY):
+            if state == uint64(_FIRST_KEY) or state == uint64(_A_KEY):
                 while at < length and (text[at] == 32 or text[at] == 10 or text[at] == 13 or text[at] == 9):
                     at += U1
                 if at >= length or text[at] != 58:
                     return UNSURE
                 at += U1
-                state, means = np.uint64(_A_VALUE), U0
+                state, means = uint64(_A_VALUE), U0
                 if kind != U0:
                     if odd != U0:
                         return UNSURE
                     lower = U0
-                    if kind == np.uint64(_HEADERS):
-                        lower = np.uint64(32)
+                    if kind == uint64(_HEADERS):
+                        lower = uint64(32)
                         for k in range(begin, end):
                             if text[k] >= 128:
                                 return UNSURE
                     entry = _meaning(text, begin, end - begin, kind, lower)
                     means = entry & _U63
                     if means != U0:
-                        bit = U1 << ((entry >> np.uint64(6)) & _U63)
+                        bit = U1 << ((entry >> uint64(6)) & _U63)
                         if seen & bit != U0:
                             return UNSURE
                         seen |= bit
                 continue
-            state = np.uint64(_A_COMMA)
+            state = uint64(_A_COMMA)
             if means == U0:
                 continue
-            if means < np.uint64(_KIND):
+            if means < uint64(_KIND):
                 return UNSURE
-            if means == np.uint64(_LINK_URL):
+            if means == uint64(_LINK_URL):
                 link_at, link_end = begin, end
                 link_odd = odd
-            elif means == np.uint64(_PATH):
+            elif means == uint64(_PATH):
                 path_at, path_end = begin, end
                 if odd != U0:
                     return UNSURE
-            elif means == np.uint64(_REL):
+            elif means == uint64(_REL):
                 rel_at, rel_end = begin, end
-            elif means == np.uint64(_HREF):
+            elif means == uint64(_HREF):
                 href_at, href_end = begin, end
                 if odd != U0:
                     return UNSURE
-            elif means == np.uint64(_CONTENT):
+            elif means == uint64(_CONTENT):
                 link_at, link_end = begin, end
                 link_odd = odd
                 absolute = absolute_url(text, begin, end, exact)
                 if absolute == _U2:
                     return UNSURE
-            elif means == np.uint64(_PROPERTY) or means == np.uint64(_NAME):
+            elif means == uint64(_PROPERTY) or means == uint64(_NAME):
                 if odd != U0:
                     return UNSURE
-                which = np.uint64(_PROPERTIES) if means == np.uint64(_PROPERTY) else np.uint64(_NAMES)
+                which = uint64(_PROPERTIES) if means == uint64(_PROPERTY) else uint64(_NAMES)
                 is_meta |= _meaning(text, begin, end - begin, which, U0) != U0
-                if means == np.uint64(_NAME):
+                if means == uint64(_NAME):
                     href_at, href_end = begin, end
-            elif means == np.uint64(_LINK_HEADER):
+            elif means == uint64(_LINK_HEADER):
                 if every:
                     k = begin
                     while k < end:
@@ -297,68 +298,68 @@ def scan_record(text: UInt8Array, rules: int, work: UInt64Array, links: UInt64Ar
                             links[count] = first | ((k - first) << _U28) | _HEADER | odd
                             count += U1
                             k += U1
-            elif means == np.uint64(_LOCATION) or means == np.uint64(_CONTENT_LOCATION):
-                if every and not (no_location and means == np.uint64(_LOCATION)):
+            elif means == uint64(_LOCATION) or means == uint64(_CONTENT_LOCATION):
+                if every and not (no_location and means == uint64(_LOCATION)):
                     if count >= room:
                         return FULL
                     links[count] = begin | ((end - begin) << _U28) | _HEADER | odd
                     count += U1
             elif odd != U0:
                 return UNSURE
-            elif means == np.uint64(_KIND):
+            elif means == uint64(_KIND):
                 has_kind = True
-                is_response = _meaning(text, begin, end - begin, np.uint64(_TYPES), np.uint64(32)) != U0
+                is_response = _meaning(text, begin, end - begin, uint64(_TYPES), uint64(32)) != U0
                 for k in range(begin, end):
                     if text[k] >= 128:
                         return UNSURE
-            elif means == np.uint64(_URL):
+            elif means == uint64(_URL):
                 url_at, url_end = begin, end
-            elif means == np.uint64(_STATUS):
+            elif means == uint64(_STATUS):
                 success = end == begin or text[begin] == 50
-            elif means == np.uint64(_BASE):
+            elif means == uint64(_BASE):
                 base_at, base_end = begin, end
             elif drop:
                 # Directives for robots.
                 return UNSURE
         elif byte == 44:
-            if state != np.uint64(_A_COMMA) or depth == U0:
+            if state != uint64(_A_COMMA) or depth == U0:
                 return UNSURE
             at += U1
-            state = np.uint64(_A_VALUE) if in_array else np.uint64(_A_KEY)
+            state = uint64(_A_VALUE) if in_array else uint64(_A_KEY)
         elif byte == 123 or byte == 91:
-            if state != np.uint64(_A_VALUE) and state != np.uint64(_FIRST_VALUE):
+            if state != uint64(_A_VALUE) and state != uint64(_FIRST_VALUE):
                 return UNSURE
-            if depth >= np.uint64(_DEPTH) - U1:
+            if depth >= uint64(_DEPTH) - U1:
                 return UNSURE
             at += U1
-            work[_STACK + depth] = kind | (np.uint64(in_array) << np.uint64(8)) | (means << np.uint64(16))
+            work[_STACK + depth] = kind | (uint64(in_array) << uint64(8)) | (means << uint64(16))
             work[_SEEN + depth] = seen
             depth += U1
             in_array = byte == 91
             if in_array:
-                if means >= np.uint64(_LOCATION) and kind == np.uint64(_HEADERS):
-                    kind = np.uint64(_VALUES)
-                elif means == U0 or np.uint64(_LINKS) <= means <= np.uint64(_METAS):
+                if means >= uint64(_LOCATION) and kind == uint64(_HEADERS):
+                    kind = uint64(_VALUES)
+                elif means == U0 or uint64(_LINKS) <= means <= uint64(_METAS):
                     kind = means
                     means = _ITEMS[kind]
                 else:
                     return UNSURE
-                state = np.uint64(_FIRST_VALUE)
+                state = uint64(_FIRST_VALUE)
             else:
-                if means > np.uint64(_META):
+                if means > uint64(_META):
                     return UNSURE
-                kind, seen, state = means, U0, np.uint64(_FIRST_KEY)
-                if kind >= np.uint64(_LINK) and kind <= np.uint64(_META):
+                kind, seen, state = means, U0, uint64(_FIRST_KEY)
+                if kind >= uint64(_LINK) and kind <= uint64(_META):
                     path_at, path_end, link_at, href_at, rel_at = U0, U0, U0, U0, U0
                     is_meta, absolute = False, U0
         elif byte == 125 or byte == 93:
-            first_end = state == np.uint64(_FIRST_VALUE) if in_array else state == np.uint64(_FIRST_KEY)
-            if (state != np.uint64(_A_COMMA) and not first_end) or depth == U0 or in_array != (byte == 93):
+            first_end = state == uint64(_FIRST_VALUE) if in_array else state == uint64(_FIRST_KEY)
+            if (state != uint64(_A_COMMA) and not first_end) or depth == U0 or in_array != (byte == 93):
                 return UNSURE
             at += U1
-            state = np.uint64(_A_COMMA)
-            if kind == np.uint64(_LINK):
-                anchor = _meaning(text, path_at, path_end - path_at, np.uint64(_ANCHORS), U0) != U0
+            state = uint64(_A_COMMA)
+            if kind == uint64(_LINK):
+                anchor = _meaning(text, path_at, path_end - path_at, uint64(_ANCHORS), U0) != U0
                 if drop and anchor and rel_at != U0:
                     verdict = no_follow(text, rel_at, rel_end)
                     if verdict == _U2:
@@ -374,13 +375,13 @@ def scan_record(text: UInt8Array, rules: int, work: UInt64Array, links: UInt64Ar
                         return FULL
                     links[count] = link_at | ((link_end - link_at) << _U28) | link_odd
                     count += U1
-            elif kind == np.uint64(_HEAD_LINK):
+            elif kind == uint64(_HEAD_LINK):
                 if link_at != U0 and every:
                     if count >= room:
                         return FULL
                     links[count] = link_at | ((link_end - link_at) << _U28) | link_odd
                     count += U1
-            elif kind == np.uint64(_META):
+            elif kind == uint64(_META):
                 if link_at != U0 and every and (is_meta or absolute == U1):
                     if count >= room:
                         return FULL
@@ -396,18 +397,18 @@ def scan_record(text: UInt8Array, rules: int, work: UInt64Array, links: UInt64Ar
             depth -= U1
             entry = work[_STACK + depth]
             seen = work[_SEEN + depth]
-            kind, in_array, means = entry & np.uint64(255), (entry >> np.uint64(8)) & U1 != U0, entry >> _U16
+            kind, in_array, means = entry & uint64(255), (entry >> uint64(8)) & U1 != U0, entry >> _U16
             if depth == U0:
                 break
         else:
-            if state != np.uint64(_A_VALUE) and state != np.uint64(_FIRST_VALUE):
+            if state != uint64(_A_VALUE) and state != uint64(_FIRST_VALUE):
                 return UNSURE
             if means != U0 or byte == 0:
                 return UNSURE
             at = scalar(text, at, length)
             if at == U0:
                 return UNSURE
-            state = np.uint64(_A_COMMA)
+            state = uint64(_A_COMMA)
     while at < length:
         if text[at] != 32 and text[at] != 10 and text[at] != 13 and text[at] != 9:
             return UNSURE

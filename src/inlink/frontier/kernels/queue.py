@@ -8,6 +8,7 @@ slots are ordered by the key of their best page.
 """
 
 import numpy as np
+from numpy import float32, float64, uint8, uint32, uint64
 
 from inlink.base.arrays import Float32Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, kernel
@@ -54,16 +55,16 @@ __all__ = [
 ]
 
 
-_U2 = np.uint64(2)
-_LEAF = np.uint64(LEAF)
-NOWHERE, READY, LATER, WARM = np.uint8(0), np.uint8(1), np.uint8(2), np.uint8(3)
+_U2 = uint64(2)
+_LEAF = uint64(LEAF)
+NOWHERE, READY, LATER, WARM = uint8(0), uint8(1), uint8(2), uint8(3)
 
 
 # -- heaps of slots -------------------------------------------------------------------------------------------------
 
 
 @kernel
-def _slot_before(w: Waiting, s: Slots, limits: Limits, heap: UInt32Array, a: np.uint32, b: np.uint32) -> bool:
+def _slot_before(w: Waiting, s: Slots, limits: Limits, heap: UInt32Array, a: uint32, b: uint32) -> bool:
     where = s.rows[a].where
     if where == LATER and s.rows[a].due != s.rows[b].due:
         return s.rows[a].due < s.rows[b].due
@@ -78,7 +79,7 @@ def _slot_before(w: Waiting, s: Slots, limits: Limits, heap: UInt32Array, a: np.
 
 
 @kernel
-def _slot_up(w: Waiting, s: Slots, limits: Limits, heap: UInt32Array, place: np.uint64) -> np.uint64:
+def _slot_up(w: Waiting, s: Slots, limits: Limits, heap: UInt32Array, place: uint64) -> uint64:
     slot = heap[place]
     while place > U0:
         parent = (place - U1) >> _U2
@@ -86,38 +87,36 @@ def _slot_up(w: Waiting, s: Slots, limits: Limits, heap: UInt32Array, place: np.
         if not _slot_before(w, s, limits, heap, slot, theirs):
             break
         heap[place] = theirs
-        s.rows[theirs].place = np.uint32(place)
+        s.rows[theirs].place = uint32(place)
         place = parent
     heap[place] = slot
-    s.rows[slot].place = np.uint32(place)
+    s.rows[slot].place = uint32(place)
     return place
 
 
 @kernel
-def _slot_down(
-    w: Waiting, s: Slots, limits: Limits, heap: UInt32Array, size: np.uint64, place: np.uint64
-) -> None:
+def _slot_down(w: Waiting, s: Slots, limits: Limits, heap: UInt32Array, size: uint64, place: uint64) -> None:
     slot = heap[place]
     while True:
         child = (place << _U2) + U1
         if child >= size:
             break
         best = child
-        for k in range(child + U1, min(child + np.uint64(4), size)):
+        for k in range(child + U1, min(child + uint64(4), size)):
             if _slot_before(w, s, limits, heap, heap[k], heap[best]):
                 best = k
         theirs = heap[best]
         if not _slot_before(w, s, limits, heap, theirs, slot):
             break
         heap[place] = theirs
-        s.rows[theirs].place = np.uint32(place)
+        s.rows[theirs].place = uint32(place)
         place = best
     heap[place] = slot
-    s.rows[slot].place = np.uint32(place)
+    s.rows[slot].place = uint32(place)
 
 
 @kernel
-def _heap(s: Slots, where: np.uint8) -> UInt32Array:
+def _heap(s: Slots, where: uint8) -> UInt32Array:
     """The heap of slots with this name."""
     if where == READY:
         return s.ready
@@ -125,15 +124,15 @@ def _heap(s: Slots, where: np.uint8) -> UInt32Array:
 
 
 @kernel
-def _leave(w: Waiting, s: Slots, limits: Limits, slot: np.uint64) -> None:
+def _leave(w: Waiting, s: Slots, limits: Limits, slot: uint64) -> None:
     """Remove a slot from its heap."""
     where = s.rows[slot].where
     if where == NOWHERE:
         return
-    heap, number = _heap(s, where), np.uint64(where) - U1
+    heap, number = _heap(s, where), uint64(where) - U1
     size = s.tally[number] - U1
     s.tally[number] = size
-    place = np.uint64(s.rows[slot].place)
+    place = uint64(s.rows[slot].place)
     s.rows[slot].where = NOWHERE
     if place != size:
         heap[place] = heap[size]
@@ -142,9 +141,9 @@ def _leave(w: Waiting, s: Slots, limits: Limits, slot: np.uint64) -> None:
 
 
 @kernel
-def _settle(w: Waiting, s: Slots, limits: Limits, slot: np.uint64, now: float) -> None:
+def _settle(w: Waiting, s: Slots, limits: Limits, slot: uint64, now: float) -> None:
     """Move a slot to the right heap: ready, warm or later; or to none."""
-    domain = np.uint64(s.rows[slot].domain)
+    domain = uint64(s.rows[slot].domain)
     if (
         s.rows[slot].count == 0
         or s.rows[slot].flying >= s.rows[slot].most
@@ -153,11 +152,11 @@ def _settle(w: Waiting, s: Slots, limits: Limits, slot: np.uint64, now: float) -
     ):
         _leave(w, s, limits, slot)
         return
-    key = np.float64(w.keys[s.rows[slot].best]) * np.float64(s.rows[slot].factor)
+    key = float64(w.keys[s.rows[slot].best]) * float64(s.rows[slot].factor)
     if limits.diverse == 1:
-        key /= 1.0 + np.float64(s.rows[slot].taken)
+        key /= 1.0 + float64(s.rows[slot].taken)
     elif limits.diverse == 2:
-        key = -np.float64(s.rows[slot].turn)
+        key = -float64(s.rows[slot].turn)
     goal = READY
     if s.rows[slot].due > now:
         goal = LATER
@@ -165,17 +164,17 @@ def _settle(w: Waiting, s: Slots, limits: Limits, slot: np.uint64, now: float) -
         goal = WARM
     if goal == READY and s.rows[slot].where == READY:
         s.rows[slot].key = key
-        place = _slot_up(w, s, limits, s.ready, np.uint64(s.rows[slot].place))
+        place = _slot_up(w, s, limits, s.ready, uint64(s.rows[slot].place))
         _slot_down(w, s, limits, s.ready, s.tally[IN_READY], place)
         return
     # what the slot is sorted by may have changed
     _leave(w, s, limits, slot)
     s.rows[slot].key = key
     s.rows[slot].where = goal
-    heap, number = _heap(s, goal), np.uint64(goal) - U1
+    heap, number = _heap(s, goal), uint64(goal) - U1
     place = s.tally[number]
-    heap[place] = np.uint32(slot)
-    s.rows[slot].place = np.uint32(place)
+    heap[place] = uint32(slot)
+    s.rows[slot].place = uint32(place)
     s.tally[number] = place + U1
     _slot_up(w, s, limits, heap, place)
 
@@ -187,16 +186,16 @@ def _settle(w: Waiting, s: Slots, limits: Limits, slot: np.uint64, now: float) -
 def settle(table: UInt64Array, slot: int, now: float) -> None:
     """Move a slot to the right heap after its columns were changed."""
     w, s, limits = queue_at(table)
-    _settle(w, s, limits, np.uint64(slot), now)
+    _settle(w, s, limits, uint64(slot), now)
 
 
 @kernel
 def settle_all(table: UInt64Array, slots: int, now: float) -> None:
     """Move slots 0, …, ``slots`` - 1 to the right heaps."""
     w, s, limits = queue_at(table)
-    for slot in range(U0, np.uint64(slots)):
+    for slot in range(U0, uint64(slots)):
         if s.rows[slot].count > 0:
-            _settle(w, s, limits, np.uint64(slot), now)
+            _settle(w, s, limits, uint64(slot), now)
 
 
 @kernel
@@ -204,8 +203,8 @@ def land(table: UInt64Array, slot: int, now: float) -> None:
     """Take in the end of a lease of a slot."""
     w, s, limits = queue_at(table)
     if s.rows[slot].flying > 0:
-        s.rows[slot].flying -= np.uint32(1)
-    _settle(w, s, limits, np.uint64(slot), now)
+        s.rows[slot].flying -= uint32(1)
+    _settle(w, s, limits, uint64(slot), now)
 
 
 @kernel
@@ -213,8 +212,8 @@ def keys(
     pages: UInt32Array, priorities: Float32Array, traps: UInt8Array, factors: Float32Array
 ) -> Float32Array:
     """The keys of pages, float32[n]: priority times the factor of the page's trap code."""
-    values = np.empty(np.uint64(len(pages)), np.float32)
-    for i in range(U0, np.uint64(len(pages))):
+    values = np.empty(uint64(len(pages)), float32)
+    for i in range(U0, uint64(len(pages))):
         values[i] = priorities[i] * factors[traps[pages[i]]]
     return values
 
@@ -239,16 +238,14 @@ def place_pages(
     w, s, limits = queue_at(table)
     touched, end = U0, U0
     # reading all pages' numbers first lets the processor wait for memory once instead of page by page
-    for i in range(U0, np.uint64(len(pages))):
-        page = np.uint64(pages[i])
-        touched += (
-            np.uint64(w.keys[page] == OUT) + np.uint64(w.hosts[page]) + np.uint64(states[page] + traps[page])
-        )
+    for i in range(U0, uint64(len(pages))):
+        page = uint64(pages[i])
+        touched += uint64(w.keys[page] == OUT) + uint64(w.hosts[page]) + uint64(states[page] + traps[page])
         end = max(end, page + U1)
     s.tally[SINK] = touched
     join(w, s, limits.newest, end)
-    for i in range(U0, np.uint64(len(pages))):
-        page = np.uint64(pages[i])
+    for i in range(U0, uint64(len(pages))):
+        page = uint64(pages[i])
         old = w.keys[page]
         if not all_of_them and (states[page] != 0 or (errors[page] > 0 and old == OUT)):
             continue
@@ -266,7 +263,7 @@ def place_pages(
 def remove_page(table: UInt64Array, number: int, now: float) -> None:
     """Remove a page from the queue, if it is in the queue."""
     w, s, limits = queue_at(table)
-    page = np.uint64(number)
+    page = uint64(number)
     if page >= s.tally[JOINED] or w.keys[page] == OUT:
         return
     slot = slot_of(w, page)
@@ -279,7 +276,7 @@ def take_page(table: UInt64Array, page: int, now: float) -> int:
     """Take a page out of turn and count it against its slot; return the slot."""
     remove_page(table, page, now)
     w, s, limits = queue_at(table)
-    slot = slot_of(w, np.uint64(page))
+    slot = slot_of(w, uint64(page))
     spend(s, slot, now)
     _settle(w, s, limits, slot, now)
     return int(slot)
@@ -292,25 +289,25 @@ def take(table: UInt64Array, now: float, pages: UInt32Array, slots: UInt32Array)
     Write the pages to ``pages`` and their slots to ``slots``, at most as many as fit, and return their number.
     """
     w, s, limits = queue_at(table)
-    count = np.uint64(len(pages))
+    count = uint64(len(pages))
     while s.tally[IN_LATER] > U0 and s.rows[s.later[U0]].due <= now:
-        _settle(w, s, limits, np.uint64(s.later[U0]), now)
+        _settle(w, s, limits, uint64(s.later[U0]), now)
     while s.tally[IN_WARM] > U0 and s.rows[s.warm[U0]].soft_due <= now:
-        _settle(w, s, limits, np.uint64(s.warm[U0]), now)
+        _settle(w, s, limits, uint64(s.warm[U0]), now)
     taken = U0
     while taken < count:
         if s.tally[IN_READY] > U0:
-            slot = np.uint64(s.ready[U0])
+            slot = uint64(s.ready[U0])
         elif s.tally[IN_WARM] > U0:
             # above the soft limit, but no cooler slot is left
-            slot = np.uint64(s.warm[U0])
+            slot = uint64(s.warm[U0])
         else:
             break
-        domain = np.uint64(s.rows[slot].domain)
+        domain = uint64(s.rows[slot].domain)
         if s.domain_budgets[domain] == 0:
             _leave(w, s, limits, slot)
             continue
-        page = np.uint64(s.rows[slot].best)
+        page = uint64(s.rows[slot].best)
         drop(w, s, limits.newest, slot, page)
         spend(s, slot, now)
         s.tally[TURNS] += U1
@@ -318,8 +315,8 @@ def take(table: UInt64Array, now: float, pages: UInt32Array, slots: UInt32Array)
         if limits.soft > 0 or limits.hard > 0:
             cool(s, limits, slot, now)
         _settle(w, s, limits, slot, now)
-        pages[taken] = np.uint32(page)
-        slots[taken] = np.uint32(slot)
+        pages[taken] = uint32(page)
+        slots[taken] = uint32(slot)
         taken += U1
     return int(taken)
 
@@ -328,7 +325,7 @@ def take(table: UInt64Array, now: float, pages: UInt32Array, slots: UInt32Array)
 def best(table: UInt64Array, slot: int, out: UInt32Array) -> int:
     """Write the best waiting pages of a slot to ``out``, the best first; return their number."""
     w, s, limits = queue_at(table)
-    return int(best_pages(w, s, limits.newest, np.uint64(slot), out))
+    return int(best_pages(w, s, limits.newest, uint64(slot), out))
 
 
 @kernel
@@ -341,22 +338,22 @@ def to_rekey(table: UInt64Array, end: int, cursor: UInt64Array, out: UInt32Array
     w, s, _ = queue_at(table)
     slot, left, page = cursor[U0], cursor[U1], cursor[_U2]
     count = seen = U0
-    while slot < np.uint64(end):
+    while slot < uint64(end):
         if left == U0:
-            left, page = np.uint64(s.rows[slot].pages), np.uint64(s.rows[slot].last)
+            left, page = uint64(s.rows[slot].pages), uint64(s.rows[slot].last)
         while left > U0:
             size = (left - U1) % _LEAF + U1
             seen += size
-            if seen > np.uint64(len(out)):
+            if seen > uint64(len(out)):
                 # The last block of a list may grow until the next call, the others are full.
-                begun = left < np.uint64(s.rows[slot].pages)
+                begun = left < uint64(s.rows[slot].pages)
                 cursor[U0], cursor[U1], cursor[_U2] = slot, left if begun else U0, page
                 return int(count)
             for _ in range(U0, size):
                 if w.keys[page] != OUT:
-                    out[count] = np.uint32(page)
+                    out[count] = uint32(page)
                     count += U1
-                page = np.uint64(w.previous[page])
+                page = uint64(w.previous[page])
             left -= size
         slot += U1
     cursor[U0], cursor[U1], cursor[_U2] = slot, U0, U0
@@ -371,7 +368,7 @@ def rekey(table: UInt64Array, cursor: UInt64Array, end: UInt64Array, keys: Float
     used = U0
     while slot != end[U0] or left != end[U1]:
         if left == U0:
-            left, page = np.uint64(s.rows[slot].pages), np.uint64(s.rows[slot].last)
+            left, page = uint64(s.rows[slot].pages), uint64(s.rows[slot].last)
             if left == U0:
                 slot += U1
             continue
@@ -391,7 +388,7 @@ def rekey(table: UInt64Array, cursor: UInt64Array, end: UInt64Array, keys: Float
 def fill(table: UInt64Array, num_pages: int, slots: int, now: float) -> None:
     """Fill an empty queue from the keys of the first ``num_pages`` pages. Each slot is moved to its heap once."""
     w, s, limits = queue_at(table)
-    make_lists(w, s, limits.newest, np.uint64(num_pages), np.uint64(slots))
-    for slot in range(U0, np.uint64(slots)):
+    make_lists(w, s, limits.newest, uint64(num_pages), uint64(slots))
+    for slot in range(U0, uint64(slots)):
         if s.rows[slot].count > 0:
-            _settle(w, s, limits, np.uint64(slot), now)
+            _settle(w, s, limits, uint64(slot), now)

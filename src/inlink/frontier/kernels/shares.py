@@ -1,6 +1,7 @@
 """The rank that a visit passes on to the pages that it links to, read from the log's frames."""
 
 import numpy as np
+from numpy import float32, float64, uint32, uint64
 
 from inlink.base.arrays import Float32Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, kernel
@@ -22,22 +23,22 @@ __all__ = [
 
 
 @kernel
-def _room(frames: UInt8Array) -> np.uint64:
+def _room(frames: UInt8Array) -> uint64:
     """The length of the longest list in the frames."""
-    most, place, stop = U0, U0, np.uint64(len(frames))
+    most, place, stop = U0, U0, uint64(len(frames))
     while place < stop:
         head = head_at(frames, place)
         if head.kind == VISIT or head.kind == MERGE or head.kind == SEED:
-            most = max(most, np.uint64(head.listed))
-        place += np.uint64(head.length)
+            most = max(most, uint64(head.listed))
+        place += uint64(head.length)
     return most
 
 
 @kernel
 def _share(
     links: UInt32Array,
-    count: np.uint64,
-    page: np.uint64,
+    count: uint64,
+    page: uint64,
     merged: bool,
     hosts: UInt32Array,
     scores: Float32Array,
@@ -45,7 +46,7 @@ def _share(
     damping: float,
     least: float,
     cross_only: bool,
-) -> np.float32:
+) -> float32:
     """The rank that each link of a page passes on: damping · rank / number of links that count; 0 if none counts.
 
     ``scores`` and ``least`` define the teleport: see :func:`inlink.reranking.kernels.push.worth`.
@@ -57,9 +58,9 @@ def _share(
             if hosts[links[i]] != hosts[page]:
                 counted += U1
     if counted == U0:
-        return np.float32(0)
-    rank = np.float64(shares[page]) + (1.0 - damping) * worth(scores, page, least)
-    return np.float32(damping * rank / np.float64(counted))
+        return float32(0)
+    rank = float64(shares[page]) + (1.0 - damping) * worth(scores, page, least)
+    return float32(damping * rank / float64(counted))
 
 
 @kernel
@@ -73,13 +74,13 @@ def give_shares(
     cross_only: bool,
 ) -> None:
     """For each visit of page u with k links: shares[link] += damping · rank[u] / k. A merged page has one link."""
-    links = np.empty(_room(frames), np.uint32)
-    place, stop = U0, np.uint64(len(frames))
+    links = np.empty(_room(frames), uint32)
+    place, stop = U0, uint64(len(frames))
     while place < stop:
         head = head_at(frames, place)
         kind = head.kind
         if kind == VISIT or kind == MERGE:
-            page = np.uint64(head.page)
+            page = uint64(head.page)
             count = links_at(frames, place, links)
             merged = kind == MERGE
             share = _share(links, count, page, merged, hosts, scores, shares, damping, least, cross_only)
@@ -87,14 +88,14 @@ def give_shares(
                 for i in range(U0, count):
                     if not cross_only or merged or hosts[links[i]] != hosts[page]:
                         shares[links[i]] += share
-        place += np.uint64(head.length)
+        place += uint64(head.length)
 
 
 @kernel
 def shares_given(
     log: UInt8Array,
     places: UInt64Array,
-    target: np.uint64,
+    target: uint64,
     hosts: UInt32Array,
     scores: Float32Array,
     shares: Float32Array,
@@ -106,14 +107,14 @@ def shares_given(
 
     It is 0 for a link that does not count.
     """
-    result = np.zeros(np.uint64(len(places)), np.float32)
-    for k in range(U0, np.uint64(len(places))):
+    result = np.zeros(uint64(len(places)), float32)
+    for k in range(U0, uint64(len(places))):
         place = places[k]
         head = head_at(log, place)
-        page = np.uint64(head.page)
+        page = uint64(head.page)
         merged = head.kind == MERGE
         if not cross_only or merged or hosts[target] != hosts[page]:
-            links = np.empty(link_count(log, place), np.uint32)
+            links = np.empty(link_count(log, place), uint32)
             count = links_at(log, place, links)
             result[k] = _share(links, count, page, merged, hosts, scores, shares, damping, least, cross_only)
     return result
@@ -122,26 +123,26 @@ def shares_given(
 @kernel
 def _hub_weight(
     links: UInt32Array,
-    count: np.uint64,
-    page: np.uint64,
+    count: uint64,
+    page: uint64,
     hosts: UInt32Array,
     scores: Float32Array,
     authorities: Float32Array,
     factor: float,
     by_score: bool,
     cross_only: bool,
-) -> np.float32:
+) -> float32:
     """The weight that each link of a page passes on: factor · Σ r·a over links that count; 1 while ``factor`` is 0."""
     if factor <= 0:
-        return np.float32(1)
+        return float32(1)
     weight = 0.0
     for i in range(U0, count):
         if not cross_only or hosts[links[i]] != hosts[page]:
             value = 1.0
             if by_score:
-                value = max(np.float64(scores[links[i]]), 0.0)
-            weight += factor * value * np.float64(authorities[links[i]])
-    return np.float32(weight)
+                value = max(float64(scores[links[i]]), 0.0)
+            weight += factor * value * float64(authorities[links[i]])
+    return float32(weight)
 
 
 @kernel
@@ -158,13 +159,13 @@ def give_hub_weight(
 
     A merged page gives its authority to its survivor.
     """
-    links = np.empty(_room(frames), np.uint32)
-    place, stop = U0, np.uint64(len(frames))
+    links = np.empty(_room(frames), uint32)
+    place, stop = U0, uint64(len(frames))
     while place < stop:
         head = head_at(frames, place)
         kind = head.kind
         if kind == VISIT or kind == MERGE:
-            page = np.uint64(head.page)
+            page = uint64(head.page)
             count = links_at(frames, place, links)
             if kind == MERGE:
                 authorities[links[U0]] += authorities[page]
@@ -175,36 +176,36 @@ def give_hub_weight(
                 for i in range(U0, count):
                     if not cross_only or hosts[links[i]] != hosts[page]:
                         authorities[links[i]] += weight
-        place += np.uint64(head.length)
+        place += uint64(head.length)
 
 
 @kernel
 def hub_weights_given(
     log: UInt8Array,
     places: UInt64Array,
-    target: np.uint64,
+    target: uint64,
     hosts: UInt32Array,
     scores: Float32Array,
     authorities: Float32Array,
     factor: float,
     by_score: bool,
     cross_only: bool,
-    ranked_up_to: np.uint64,
+    ranked_up_to: uint64,
 ) -> Float32Array:
     """The weight that the visit at each place passes on to ``target``, by :func:`give_hub_weight`.
 
     In a ranking, a page that was merged before byte ``ranked_up_to`` is a hub with one link.
     """
-    result = np.zeros(np.uint64(len(places)), np.float32)
-    for k in range(U0, np.uint64(len(places))):
+    result = np.zeros(uint64(len(places)), float32)
+    for k in range(U0, uint64(len(places))):
         place = places[k]
         head = head_at(log, place)
-        page = np.uint64(head.page)
+        page = uint64(head.page)
         merged = head.kind == MERGE
         if merged and (factor <= 0 or place >= ranked_up_to):
             result[k] = authorities[page]
         elif merged or not cross_only or hosts[target] != hosts[page]:
-            links = np.empty(link_count(log, place), np.uint32)
+            links = np.empty(link_count(log, place), uint32)
             count = links_at(log, place, links)
             across = cross_only and not merged
             result[k] = _hub_weight(links, count, page, hosts, scores, authorities, factor, by_score, across)
@@ -214,14 +215,14 @@ def hub_weights_given(
 @kernel
 def _estimate(
     links: UInt32Array,
-    count: np.uint64,
-    page: np.uint64,
+    count: uint64,
+    page: uint64,
     merged: bool,
     hosts: UInt32Array,
     values: Float32Array,
     damping: float,
     cross_only: bool,
-) -> np.float32:
+) -> float32:
     """The amount that each link of a page adds to an estimate: damping · value / number of links that count."""
     counted = count
     if cross_only and not merged:
@@ -229,11 +230,7 @@ def _estimate(
         for i in range(U0, count):
             if hosts[links[i]] != hosts[page]:
                 counted += U1
-    return (
-        np.float32(damping * np.float64(values[page]) / np.float64(counted))
-        if counted > U0
-        else np.float32(0)
-    )
+    return float32(damping * float64(values[page]) / float64(counted)) if counted > U0 else float32(0)
 
 
 @kernel
@@ -246,52 +243,52 @@ def give_estimates(
     cross_only: bool,
 ) -> None:
     """For each visit of page u with k links: values[link] += damping · values[u] / k, where ``ranked[link]`` is 0."""
-    links = np.empty(_room(frames), np.uint32)
-    place, stop = U0, np.uint64(len(frames))
+    links = np.empty(_room(frames), uint32)
+    place, stop = U0, uint64(len(frames))
     while place < stop:
         head = head_at(frames, place)
         kind = head.kind
         if kind == VISIT or kind == MERGE:
-            page = np.uint64(head.page)
+            page = uint64(head.page)
             count = links_at(frames, place, links)
             merged = kind == MERGE
             share = _estimate(links, count, page, merged, hosts, values, damping, cross_only)
             for i in range(U0, count):
                 if ranked[links[i]] == 0 and (not cross_only or merged or hosts[links[i]] != hosts[page]):
                     values[links[i]] += share
-        place += np.uint64(head.length)
+        place += uint64(head.length)
 
 
 @kernel
 def estimates_given(
     log: UInt8Array,
     places: UInt64Array,
-    target: np.uint64,
+    target: uint64,
     hosts: UInt32Array,
     values: Float32Array,
     damping: float,
     cross_only: bool,
 ) -> Float32Array:
     """The amount that the visit at each place adds to the estimate of ``target``, by :func:`give_estimates`."""
-    result = np.zeros(np.uint64(len(places)), np.float32)
-    for k in range(U0, np.uint64(len(places))):
+    result = np.zeros(uint64(len(places)), float32)
+    for k in range(U0, uint64(len(places))):
         place = places[k]
         head = head_at(log, place)
-        page, merged = np.uint64(head.page), head.kind == MERGE
+        page, merged = uint64(head.page), head.kind == MERGE
         if not cross_only or merged or hosts[target] != hosts[page]:
-            links = np.empty(link_count(log, place), np.uint32)
+            links = np.empty(link_count(log, place), uint32)
             count = links_at(log, place, links)
             result[k] = _estimate(links, count, page, merged, hosts, values, damping, cross_only)
     return result
 
 
 @kernel
-def scores_given(log: UInt8Array, places: UInt64Array, target: np.uint64) -> Float32Array:
+def scores_given(log: UInt8Array, places: UInt64Array, target: uint64) -> Float32Array:
     """The score of the link to ``target`` in the visit at each place; 0 if the link has no score."""
-    result = np.zeros(np.uint64(len(places)), np.float32)
-    for k in range(U0, np.uint64(len(places))):
-        links = np.empty(link_count(log, places[k]), np.uint32)
-        scores = np.empty(link_count(log, places[k]), np.float32)
+    result = np.zeros(uint64(len(places)), float32)
+    for k in range(U0, uint64(len(places))):
+        links = np.empty(link_count(log, places[k]), uint32)
+        scores = np.empty(link_count(log, places[k]), float32)
         if link_scores_at(log, places[k], scores):
             for i in range(U0, links_at(log, places[k], links)):
                 if links[i] == target:
@@ -302,14 +299,14 @@ def scores_given(log: UInt8Array, places: UInt64Array, target: np.uint64) -> Flo
 @kernel
 def find_linkers(
     log: UInt8Array,
-    begin: np.uint64,
-    stop: np.uint64,
-    page: np.uint64,
+    begin: uint64,
+    stop: uint64,
+    page: uint64,
     answers: UInt32Array,
     visits: UInt64Array,
-    most_links: np.uint64,
+    most_links: uint64,
     places: UInt64Array,
-) -> tuple[np.uint64, np.uint64]:
+) -> tuple[uint64, uint64]:
     """Find latest visits, and merges, in log[begin:stop] that list a page.
 
     The search pauses when ``places`` is full or when ``most_links`` links were read. ``answers`` and ``visits`` are
@@ -323,7 +320,7 @@ def find_linkers(
         The number of places that were written to ``places``.
     """
     place, num_links, read = begin, U0, U0
-    while place < stop and num_links < np.uint64(len(places)) and read < most_links:
+    while place < stop and num_links < uint64(len(places)) and read < most_links:
         head = head_at(log, place)
         kind = head.kind
         if kind == VISIT or kind == MERGE:
@@ -333,28 +330,28 @@ def find_linkers(
                 places[num_links] = place
                 num_links += U1
         read += U1
-        place += np.uint64(head.length)
+        place += uint64(head.length)
     return place, num_links
 
 
 @kernel
 def hand_over_cash(frames: UInt8Array, cash: Float32Array) -> None:
     """Give each seed 1. A visited page divides its cash among its links; a merged page gives it to its survivor."""
-    links = np.empty(_room(frames), np.uint32)
-    place, stop = U0, np.uint64(len(frames))
+    links = np.empty(_room(frames), uint32)
+    place, stop = U0, uint64(len(frames))
     while place < stop:
         head = head_at(frames, place)
         kind = head.kind
         if kind == VISIT or kind == MERGE or kind == SEED:
-            page = np.uint32(head.page)
+            page = uint32(head.page)
             count = links_at(frames, place, links)
             if kind == SEED:
                 for i in range(U0, count):
-                    cash[links[i]] += np.float32(1)
+                    cash[links[i]] += float32(1)
             elif count > U0 and page != NO_PAGE:
                 has = cash[page]
                 cash[page] = 0
-                share = has / np.float32(count)
+                share = has / float32(count)
                 for i in range(U0, count):
                     cash[links[i]] += share
-        place += np.uint64(head.length)
+        place += uint64(head.length)

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy import float32, float64, uint8, uint32, uint64
 
 from inlink.base.arrays import Float32Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, array_at, kernel
@@ -10,36 +11,36 @@ from inlink.store.format import NO_LIMIT
 
 __all__ = ["NODE", "SLOT", "Limits", "Slots", "Waiting", "class_of", "cool", "larger", "queue_at", "spend"]
 
-_U2, _U3, _U4 = np.uint64(2), np.uint64(3), np.uint64(4)
+_U2, _U3, _U4 = uint64(2), uint64(3), uint64(4)
 
-_NO_LIMIT = np.uint32(NO_LIMIT)
+_NO_LIMIT = uint32(NO_LIMIT)
 
-NODE = np.dtype([("page", np.uint32), ("key", np.float32)])
+NODE = np.dtype([("page", uint32), ("key", float32)])
 """The record of a node in the tree of a slot: the best page below it, and the page's key."""
 
 SLOT = np.dtype(
     [
-        ("begin", np.uint32),
-        ("room", np.uint32),
-        ("pages", np.uint32),
-        ("count", np.uint32),
-        ("last", np.uint32),
-        ("best", np.uint32),
-        ("key", np.float64),
-        ("due", np.float64),
-        ("soft_due", np.float64),
-        ("heated", np.float64),
-        ("turn", np.uint64),
-        ("heat", np.float32),
-        ("factor", np.float32),
-        ("delay", np.float32),
-        ("flying", np.uint32),
-        ("most", np.uint32),
-        ("taken", np.uint32),
-        ("budget", np.uint32),
-        ("domain", np.uint32),
-        ("place", np.uint32),
-        ("where", np.uint8),
+        ("begin", uint32),
+        ("room", uint32),
+        ("pages", uint32),
+        ("count", uint32),
+        ("last", uint32),
+        ("best", uint32),
+        ("key", float64),
+        ("due", float64),
+        ("soft_due", float64),
+        ("heated", float64),
+        ("turn", uint64),
+        ("heat", float32),
+        ("factor", float32),
+        ("delay", float32),
+        ("flying", uint32),
+        ("most", uint32),
+        ("taken", uint32),
+        ("budget", uint32),
+        ("domain", uint32),
+        ("place", uint32),
+        ("where", uint8),
     ],
     align=True,
 )
@@ -102,7 +103,7 @@ class Limits(NamedTuple):
 
 
 @kernel
-def class_of(room: np.uint64) -> np.uint64:
+def class_of(room: uint64) -> uint64:
     """The free list of a tree with this room: 2 for 2 blocks, 3 for 3, 4 for 4, 5 for 6, 6 for 8, …"""
     number, left = U0, room
     while left > U1:
@@ -112,7 +113,7 @@ def class_of(room: np.uint64) -> np.uint64:
 
 
 @kernel
-def larger(room: np.uint64) -> np.uint64:
+def larger(room: uint64) -> uint64:
     """The next room of a tree: 2, 3, 4, 6, 8, 12, 16, …"""
     if room == U0:
         return _U2
@@ -123,37 +124,37 @@ def larger(room: np.uint64) -> np.uint64:
 def queue_at(table: UInt64Array) -> tuple[Waiting, Slots, Limits]:
     """``Waiting``, ``Slots`` and ``Limits``, from a table of the addresses of their arrays; limits are float64[5]."""
     waiting = Waiting(
-        array_at(table, 0, np.float32),
-        array_at(table, 1, np.uint32),
-        array_at(table, 2, np.uint32),
-        array_at(table, 3, np.uint32),
-        array_at(table, 4, np.uint32),
+        array_at(table, 0, float32),
+        array_at(table, 1, uint32),
+        array_at(table, 2, uint32),
+        array_at(table, 3, uint32),
+        array_at(table, 4, uint32),
         array_at(table, 5, NODE),
-        array_at(table, 6, np.uint64),
+        array_at(table, 6, uint64),
     )
     slots = Slots(
         array_at(table, 7, SLOT),
-        array_at(table, 8, np.uint32),
-        array_at(table, 9, np.uint32),
-        array_at(table, 10, np.uint32),
-        array_at(table, 11, np.uint32),
-        array_at(table, 12, np.uint64),
+        array_at(table, 8, uint32),
+        array_at(table, 9, uint32),
+        array_at(table, 10, uint32),
+        array_at(table, 11, uint32),
+        array_at(table, 12, uint64),
     )
-    limits = array_at(table, 13, np.float64)
+    limits = array_at(table, 13, float64)
     return waiting, slots, Limits(limits[0] != 0, int(limits[1]), limits[2], limits[3], limits[4])
 
 
 @kernel
-def spend(s: Slots, slot: np.uint64, now: float) -> None:
+def spend(s: Slots, slot: uint64, now: float) -> None:
     """Count a page that is taken from a slot: leases, budgets, and the delay until the next fetch."""
-    s.rows[slot].flying += np.uint32(1)
-    s.rows[slot].taken += np.uint32(1)
+    s.rows[slot].flying += uint32(1)
+    s.rows[slot].taken += uint32(1)
     if s.rows[slot].budget != _NO_LIMIT and s.rows[slot].budget > 0:
-        s.rows[slot].budget -= np.uint32(1)
-    domain = np.uint64(s.rows[slot].domain)
+        s.rows[slot].budget -= uint32(1)
+    domain = uint64(s.rows[slot].domain)
     if s.domain_budgets[domain] != _NO_LIMIT and s.domain_budgets[domain] > 0:
-        s.domain_budgets[domain] -= np.uint32(1)
-    s.rows[slot].due = max(s.rows[slot].due, now + np.float64(s.rows[slot].delay))
+        s.domain_budgets[domain] -= uint32(1)
+    s.rows[slot].due = max(s.rows[slot].due, now + float64(s.rows[slot].delay))
 
 
 @kernel
@@ -164,10 +165,10 @@ def _wait_under(heat: float, limit: float, window: float) -> float:
 
 
 @kernel
-def cool(s: Slots, limits: Limits, slot: np.uint64, now: float) -> None:
+def cool(s: Slots, limits: Limits, slot: uint64, now: float) -> None:
     """Count a crawl in the slot's temperature, and set the times at which its rate is below the limits again."""
-    heat = np.float64(s.rows[slot].heat) * np.exp(-max(now - s.rows[slot].heated, 0.0) / limits.window) + 1.0
-    s.rows[slot].heat = np.float32(heat)
+    heat = float64(s.rows[slot].heat) * np.exp(-max(now - s.rows[slot].heated, 0.0) / limits.window) + 1.0
+    s.rows[slot].heat = float32(heat)
     s.rows[slot].heated = now
     if limits.hard > 0:
         s.rows[slot].due = max(s.rows[slot].due, now + _wait_under(heat, limits.hard, limits.window))

@@ -1,6 +1,7 @@
 """Measures of a URL that show spider traps, in one pass over its bytes; see :mod:`inlink.frontier.traps`."""
 
 import numpy as np
+from numpy import int64, uint8, uint64
 
 from inlink.base.arrays import UInt8Array, UInt64Array
 from inlink.base.jit import U0, U1, item_at, kernel
@@ -9,55 +10,55 @@ from inlink.store.kernels.table import first_byte, newline_in
 # the measures, in the order of the table of rules
 MEASURES = 10
 DEPTH, REPEATED, LOOP, CALENDAR, FUTURE, PAST, LENGTH, PARAMETERS, SAME, SESSION = (
-    np.uint64(i) for i in range(MEASURES)
+    uint64(i) for i in range(MEASURES)
 )
 KEPT = 32
 """Maximum number of segments and of parameters that are compared. A URL with more has points for their number alone."""
 
 # The loops share one work array. Passing several arrays between functions would cost more in reference counting than
 # the work itself: 175 ns a URL instead of 84. After the measures come, for each path segment, where it begins,
-STARTS = np.uint64(MEASURES)
+STARTS = uint64(MEASURES)
 # its length, the first equal segment, and the number of equal ones so far; then the hash of each parameter's name; then
 # the names with a meaning, each as a hash and a meaning.
-LENGTHS, ROOTS, TIMES, HASHES, NAMES = (STARTS + np.uint64(KEPT * i) for i in range(1, 6))
+LENGTHS, ROOTS, TIMES, HASHES, NAMES = (STARTS + uint64(KEPT * i) for i in range(1, 6))
 
 # meanings of the names of query parameters
-YEAR, PART, SESSION_ID, SESSION_START = (np.uint64(i) for i in range(1, 5))
+YEAR, PART, SESSION_ID, SESSION_START = (uint64(i) for i in range(1, 5))
 
 NO_DATE = -1
-_KEPT = np.uint64(KEPT)
-_U2, _U3, _U4, _U7, _U8, _U10, _U11 = (np.uint64(i) for i in (2, 3, 4, 7, 8, 10, 11))
-_LAST_POINT = np.uint64(31)
-_ZERO, _NINE, _DASH = np.uint8(48), np.uint8(57), np.uint8(45)
-_SLASH, _SEMICOLON, _QUESTION = np.uint8(47), np.uint8(59), np.uint8(63)
-_AND, _EQUALS, _PERCENT = np.uint8(38), np.uint8(61), np.uint8(37)
-_LARGE_A, _LARGE_Z, _CASE = np.uint8(65), np.uint8(90), np.uint8(32)
-_JSESSIONID = np.frombuffer(b";jsessionid", np.uint8)
-_ONES = np.uint64(0x0101010101010101)
-_HIGHS, _SEVENS = np.uint64(0x80) * _ONES, np.uint64(0x7F) * _ONES
-_SLASHES, _SEMICOLONS, _QUESTIONS = (np.uint64(byte) * _ONES for byte in b"/;?")
+_KEPT = uint64(KEPT)
+_U2, _U3, _U4, _U7, _U8, _U10, _U11 = (uint64(i) for i in (2, 3, 4, 7, 8, 10, 11))
+_LAST_POINT = uint64(31)
+_ZERO, _NINE, _DASH = uint8(48), uint8(57), uint8(45)
+_SLASH, _SEMICOLON, _QUESTION = uint8(47), uint8(59), uint8(63)
+_AND, _EQUALS, _PERCENT = uint8(38), uint8(61), uint8(37)
+_LARGE_A, _LARGE_Z, _CASE = uint8(65), uint8(90), uint8(32)
+_JSESSIONID = np.frombuffer(b";jsessionid", uint8)
+_ONES = uint64(0x0101010101010101)
+_HIGHS, _SEVENS = uint64(0x80) * _ONES, uint64(0x7F) * _ONES
+_SLASHES, _SEMICOLONS, _QUESTIONS = (uint64(byte) * _ONES for byte in b"/;?")
 # A byte below 128 has its highest bit after the first is added if it is at least "0", after the second if above "9".
-_FROM_ZERO, _ABOVE_NINE = np.uint64(0x80 - 0x30) * _ONES, np.uint64(0x80 - 0x3A) * _ONES
-_U56 = np.uint64(56)
+_FROM_ZERO, _ABOVE_NINE = uint64(0x80 - 0x30) * _ONES, uint64(0x80 - 0x3A) * _ONES
+_U56 = uint64(56)
 # bytes of "aspsessionid"
-_PREFIX = np.uint64(12)
-_START, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+_PREFIX = uint64(12)
+_START, _PRIME = uint64(0xCBF29CE484222325), uint64(0x100000001B3)
 
 
 @kernel
-def number_at(text: UInt8Array, start: np.uint64, stop: np.uint64) -> int:
+def number_at(text: UInt8Array, start: uint64, stop: uint64) -> int:
     """The number in at most 8 bytes, −1 if they are not all digits."""
     value = 0
     for k in range(start, stop):
         byte = text[k]
         if byte < _ZERO or byte > _NINE:
             return NO_DATE
-        value = value * 10 + np.int64(byte - _ZERO)
+        value = value * 10 + int64(byte - _ZERO)
     return value
 
 
 @kernel
-def date_at(text: UInt8Array, start: np.uint64, stop: np.uint64) -> int:
+def date_at(text: UInt8Array, start: uint64, stop: uint64) -> int:
     """The year of a date such as ``2024-05``, ``2024-05-12`` or ``20240512``; −1 if it is no date."""
     length = stop - start
     if length == _U8:
@@ -70,7 +71,7 @@ def date_at(text: UInt8Array, start: np.uint64, stop: np.uint64) -> int:
         if text[start + _U4] != _DASH:
             return NO_DATE
         year, month, day = number_at(text, start, start + _U4), 0, 1
-        month = number_at(text, start + np.uint64(5), start + _U7)
+        month = number_at(text, start + uint64(5), start + _U7)
         if length == _U10:
             if text[start + _U7] != _DASH:
                 return NO_DATE
@@ -83,7 +84,7 @@ def date_at(text: UInt8Array, start: np.uint64, stop: np.uint64) -> int:
 
 
 @kernel
-def same_bytes(text: UInt8Array, a: np.uint64, b: np.uint64, length: np.uint64) -> bool:
+def same_bytes(text: UInt8Array, a: uint64, b: uint64, length: uint64) -> bool:
     """Return whether two parts of a text are equal."""
     for k in range(length):
         if text[a + k] != text[b + k]:
@@ -95,13 +96,13 @@ def same_bytes(text: UInt8Array, a: np.uint64, b: np.uint64, length: np.uint64) 
 def note_year(work: UInt64Array, year: int, now: int) -> None:
     """Keep the distance of the farthest date, in the future and in the past."""
     if year > now:
-        work[FUTURE] = max(work[FUTURE], np.uint64(year - now))
+        work[FUTURE] = max(work[FUTURE], uint64(year - now))
     else:
-        work[PAST] = max(work[PAST], np.uint64(now - year))
+        work[PAST] = max(work[PAST], uint64(now - year))
 
 
 @kernel
-def repetitions(text: UInt8Array, kept: np.uint64, work: UInt64Array) -> None:
+def repetitions(text: UInt8Array, kept: uint64, work: UInt64Array) -> None:
     """Count how often one path segment occurs, and how many segments repeat those just before them."""
     most = U1
     for i in range(kept):
@@ -129,7 +130,7 @@ def repetitions(text: UInt8Array, kept: np.uint64, work: UInt64Array) -> None:
 
 
 @kernel
-def dates(text: UInt8Array, count: np.uint64, now: int, work: UInt64Array) -> None:
+def dates(text: UInt8Array, count: uint64, now: int, work: UInt64Array) -> None:
     """Find dates in a path, such as ``/2024-05-12``, ``/2024/05``, ``/2024/05/12`` and ``/2024/5/12``."""
     kept = min(count, _KEPT)
     i = U0
@@ -166,16 +167,16 @@ def dates(text: UInt8Array, count: np.uint64, now: int, work: UInt64Array) -> No
 
 
 @kernel
-def meaning(work: UInt64Array, name: np.uint64, prefix: np.uint64) -> np.uint64:
+def meaning(work: UInt64Array, name: uint64, prefix: uint64) -> uint64:
     """The meaning of a parameter's name, by its hash and the hash of its beginning; 0 if it has none."""
-    for i in range(NAMES, np.uint64(len(work)), _U2):
+    for i in range(NAMES, uint64(len(work)), _U2):
         if work[i] == name or (work[i] == prefix and work[i + U1] == SESSION_START):
             return work[i + U1]
     return U0
 
 
 @kernel
-def query(text: UInt8Array, start: np.uint64, stop: np.uint64, now: int, work: UInt64Array) -> None:
+def query(text: UInt8Array, start: uint64, stop: uint64, now: int, work: UInt64Array) -> None:
     """Count a query's parameters, repeated names, dates and session ids."""
     k = start
     while k < stop:
@@ -185,7 +186,7 @@ def query(text: UInt8Array, start: np.uint64, stop: np.uint64, now: int, work: U
             byte = text[k]
             if byte >= _LARGE_A and byte <= _LARGE_Z:
                 byte |= _CASE
-            name = (name ^ np.uint64(byte)) * _PRIME
+            name = (name ^ uint64(byte)) * _PRIME
             k += U1
             if k - begin == _PREFIX:
                 prefix = name
@@ -221,7 +222,7 @@ def query(text: UInt8Array, start: np.uint64, stop: np.uint64, now: int, work: U
 
 
 @kernel
-def measure(text: UInt8Array, start: np.uint64, stop: np.uint64, now: int, work: UInt64Array) -> None:
+def measure(text: UInt8Array, start: uint64, stop: uint64, now: int, work: UInt64Array) -> None:
     """Write the measures of the URL ``text[start:stop]`` to ``work``. It begins with ``http://`` or ``https://``."""
     for i in range(STARTS):
         work[i] = U0
@@ -261,7 +262,7 @@ def measure(text: UInt8Array, start: np.uint64, stop: np.uint64, now: int, work:
     if k < stop:
         query(text, k + U1, stop, now, work)
     length = max(stop, start) - start
-    if length > np.uint64(255):
+    if length > uint64(255):
         for i in range(start, stop):
             # the three bytes of %E3 are one byte of a name, which is long in other scripts
             if text[i] == _PERCENT:
@@ -272,9 +273,9 @@ def measure(text: UInt8Array, start: np.uint64, stop: np.uint64, now: int, work:
 @kernel
 def measures(text: UInt8Array, offsets: UInt64Array, now: int, names: UInt64Array) -> UInt64Array:
     """The measures of n URLs, uint64[n, MEASURES]; arguments as for :func:`codes`."""
-    n = np.uint64(len(offsets) - 1)
-    result = np.empty((n, STARTS), np.uint64)
-    work = np.empty(NAMES + np.uint64(len(names)), np.uint64)
+    n = uint64(len(offsets) - 1)
+    result = np.empty((n, STARTS), uint64)
+    work = np.empty(NAMES + uint64(len(names)), uint64)
     work[NAMES:] = names
     for i in range(n):
         measure(text, offsets[i], offsets[i + U1], now, work)
@@ -283,33 +284,33 @@ def measures(text: UInt8Array, offsets: UInt64Array, now: int, names: UInt64Arra
 
 
 @kernel
-def _is_simple(text: UInt8Array, start: np.uint64, stop: np.uint64) -> bool:
+def _is_simple(text: UInt8Array, start: uint64, stop: uint64) -> bool:
     """Return whether a URL is so simple that no rule can give it points.
 
     It has at most 255 bytes and two segments, no segment begins with a digit, and there is neither query nor semicolon.
     Most URLs are like that. A loop over bytes without branches is compiled to instructions for many bytes at a time.
     """
-    if stop - start > np.uint64(255):
+    if stop - start > uint64(255):
         return False
-    slashes, odd = np.uint8(0), np.uint8(0)
+    slashes, odd = uint8(0), uint8(0)
     for k in range(start + _U8, stop):
         byte = text[k]
-        slashes = np.uint8(slashes + np.uint8(byte == _SLASH))
-        odd |= np.uint8(
+        slashes = uint8(slashes + uint8(byte == _SLASH))
+        odd |= uint8(
             (byte == _QUESTION)
             | (byte == _SEMICOLON)
             | ((text[k - U1] == _SLASH) & (byte >= _ZERO) & (byte <= _NINE))
         )
-    return odd == 0 and slashes <= np.uint8(2)
+    return odd == 0 and slashes <= uint8(2)
 
 
 @kernel
 def _code(
-    text: UInt8Array, start: np.uint64, stop: np.uint64, now: int, work: UInt64Array, rules: UInt64Array
-) -> np.uint8:
+    text: UInt8Array, start: uint64, stop: uint64, now: int, work: UInt64Array, rules: UInt64Array
+) -> uint8:
     """The penalty code of a URL: the points of all its measures, at most 31."""
     if _is_simple(text, start, stop):
-        return np.uint8(0)
+        return uint8(0)
     measure(text, start, stop, now, work)
     total = U0
     for rule in range(STARTS):
@@ -317,7 +318,7 @@ def _code(
         if work[rule] > free:
             steps = (work[rule] - free + step - U1) // step
             total += min(most, steps * points)
-    return np.uint8(min(total, _LAST_POINT))
+    return uint8(min(total, _LAST_POINT))
 
 
 @kernel
@@ -339,9 +340,9 @@ def codes(
     rules : uint64[MEASURES, 4]
         The numbers free, step, points and most of each rule.
     """
-    n = np.uint64(len(offsets) - 1)
-    result = np.empty(n, np.uint8)
-    work = np.empty(NAMES + np.uint64(len(names)), np.uint64)
+    n = uint64(len(offsets) - 1)
+    result = np.empty(n, uint8)
+    work = np.empty(NAMES + uint64(len(names)), uint64)
     work[NAMES:] = names
     for i in range(n):
         result[i] = _code(text, offsets[i], offsets[i + U1], now, work, rules)
@@ -349,21 +350,21 @@ def codes(
 
 
 @kernel
-def _equal_bytes(word: np.uint64, pattern: np.uint64) -> np.uint64:
+def _equal_bytes(word: uint64, pattern: uint64) -> uint64:
     """The highest bit of each byte of a word that equals the pattern's. All bytes of both must be below 128."""
     return (((word ^ pattern) + _SEVENS) & _HIGHS) ^ _HIGHS
 
 
 @kernel
-def _line(text: UInt8Array, start: np.uint64) -> tuple[np.uint64, bool]:
+def _line(text: UInt8Array, start: uint64) -> tuple[uint64, bool]:
     """The end of the URL at ``start``, and whether it is simple as in :func:`_is_simple`, eight bytes at a time.
 
     The last URLs of a text are not called simple.
     """
-    at, size = start, np.uint64(len(text))
+    at, size = start, uint64(len(text))
     odd, slashes, before = U0, U0, U0
     while at + _U8 <= size:
-        word = np.uint64(item_at(text, at, np.uint64))
+        word = uint64(item_at(text, at, uint64))
         marks = newline_in(word)
         if marks != U0:
             # Clear the newline and the bytes after it. A byte 0 is neither odd nor a slash.
@@ -380,9 +381,9 @@ def _line(text: UInt8Array, start: np.uint64) -> tuple[np.uint64, bool]:
         if marks != U0:
             at += first_byte(marks)
             few = (slashes * _ONES) >> _U56 <= _U2
-            return at, odd == U0 and few and at - start <= np.uint64(255)
+            return at, odd == U0 and few and at - start <= uint64(255)
         at += _U8
-    while text[at] != np.uint8(10):
+    while text[at] != uint8(10):
         at += U1
     return at, False
 
@@ -390,11 +391,11 @@ def _line(text: UInt8Array, start: np.uint64) -> tuple[np.uint64, bool]:
 @kernel
 def line_codes(text: UInt8Array, out: UInt8Array, now: int, names: UInt64Array, rules: UInt64Array) -> None:
     """Write the :func:`codes` of the first len(out) lines of a text to ``out``."""
-    work = np.empty(NAMES + np.uint64(len(names)), np.uint64)
+    work = np.empty(NAMES + uint64(len(names)), uint64)
     work[NAMES:] = names
     at = U0
-    for i in range(U0, np.uint64(len(out))):
+    for i in range(U0, uint64(len(out))):
         start = at
         at, simple = _line(text, start)
-        out[i] = np.uint8(0) if simple else _code(text, start, at, now, work, rules)
+        out[i] = uint8(0) if simple else _code(text, start, at, now, work, rules)
         at += U1

@@ -15,6 +15,7 @@ level, so a level may be longer than it is filled. All trees lie in one array, i
 from typing import Any
 
 import numpy as np
+from numpy import float32, uint32, uint64
 
 from inlink.base.arrays import Float32Array, UInt32Array
 from inlink.base.jit import U0, U1, inlined, kernel, prefetch
@@ -40,25 +41,25 @@ LEAF = 16
 FAN = 16
 """Number of nodes below a node."""
 
-OUT = np.float32(-np.inf)
+OUT = float32(-np.inf)
 """The key of a page that does not wait."""
 
-_LEAF, _FAN, _BITS = np.uint64(LEAF), np.uint64(FAN), np.uint64(FAN.bit_length() - 1)
-_U2, _U32 = np.uint64(2), np.uint64(32)
-_AHEAD = np.uint64(32)
+_LEAF, _FAN, _BITS = uint64(LEAF), uint64(FAN), uint64(FAN.bit_length() - 1)
+_U2, _U32 = uint64(2), uint64(32)
+_AHEAD = uint64(32)
 """The number of pages ahead whose slots :func:`make_lists` prefetches."""
-_LOW = np.uint64(0xFFFFFFFF)
+_LOW = uint64(0xFFFFFFFF)
 
 
 @inlined
-def slot_of(w: Waiting, page: np.uint64) -> np.uint64:
+def slot_of(w: Waiting, page: uint64) -> uint64:
     """The slot of a page."""
-    host = np.uint64(w.hosts[page])
-    return np.uint64(w.slot_of[host]) if len(w.slot_of) > 0 else host
+    host = uint64(w.hosts[page])
+    return uint64(w.slot_of[host]) if len(w.slot_of) > 0 else host
 
 
 @inlined
-def _before(newest: bool, key: np.float32, page: Any, other_key: np.float32, other: Any) -> bool:
+def _before(newest: bool, key: float32, page: Any, other_key: float32, other: Any) -> bool:
     """Return whether a page comes before another page, by their keys and ages."""
     if key != other_key:
         return key > other_key
@@ -69,50 +70,50 @@ def _before(newest: bool, key: np.float32, page: Any, other_key: np.float32, oth
 
 
 @inlined
-def _above(room: np.uint64) -> np.uint64:
+def _above(room: uint64) -> uint64:
     """The length of the level above a level."""
     return (room + _FAN - U1) >> _BITS
 
 
 @inlined
-def _num_blocks(s: Slots, slot: np.uint64) -> np.uint64:
-    return (np.uint64(s.rows[slot].pages) + _LEAF - U1) // _LEAF
+def _num_blocks(s: Slots, slot: uint64) -> uint64:
+    return (uint64(s.rows[slot].pages) + _LEAF - U1) // _LEAF
 
 
 @inlined
-def _best_page(w: Waiting, newest: bool, last: np.uint64, size: np.uint64) -> np.uint64:
+def _best_page(w: Waiting, newest: bool, last: uint64, size: uint64) -> uint64:
     """Return the best of the ``size`` pages of a list that end with ``last``."""
     best, page = last, last
     for _ in range(U1, size):
-        page = np.uint64(w.previous[page])
+        page = uint64(w.previous[page])
         if _before(newest, w.keys[page], page, w.keys[best], best):
             best = page
     return best
 
 
 @inlined
-def _best_node(w: Waiting, newest: bool, begin: np.uint64, end: np.uint64) -> np.uint64:
+def _best_node(w: Waiting, newest: bool, begin: uint64, end: uint64) -> uint64:
     """The node with the best page among nodes ``begin``, …, ``end`` - 1."""
     best = begin
     for i in range(begin + U1, end):
         if _before(newest, w.nodes[i].key, w.nodes[i].page, w.nodes[best].key, w.nodes[best].page):
-            best = np.uint64(i)
+            best = uint64(i)
     return best
 
 
 @inlined
-def _end_of_block(w: Waiting, s: Slots, slot: np.uint64, block: np.uint64) -> tuple[np.uint64, np.uint64]:
+def _end_of_block(w: Waiting, s: Slots, slot: uint64, block: uint64) -> tuple[uint64, uint64]:
     """The last page of a block, and the number of its pages."""
     after = block + U1
     if after < _num_blocks(s, slot):
-        return np.uint64(w.previous[w.firsts[np.uint64(s.rows[slot].begin) + after]]), _LEAF
-    return np.uint64(s.rows[slot].last), np.uint64(s.rows[slot].pages) - block * _LEAF
+        return uint64(w.previous[w.firsts[uint64(s.rows[slot].begin) + after]]), _LEAF
+    return uint64(s.rows[slot].last), uint64(s.rows[slot].pages) - block * _LEAF
 
 
 @inlined
-def _levels(s: Slots, slot: np.uint64) -> np.uint64:
+def _levels(s: Slots, slot: uint64) -> uint64:
     """The number of levels of a slot's tree."""
-    room = np.uint64(s.rows[slot].room)
+    room = uint64(s.rows[slot].room)
     levels = U1 if room > U0 else U0
     while room > _FAN:
         room = _above(room)
@@ -121,9 +122,9 @@ def _levels(s: Slots, slot: np.uint64) -> np.uint64:
 
 
 @inlined
-def _level(s: Slots, slot: np.uint64, above: np.uint64) -> tuple[np.uint64, np.uint64]:
+def _level(s: Slots, slot: uint64, above: uint64) -> tuple[uint64, uint64]:
     """The beginning and the filled length of the level so many levels above the blocks' nodes."""
-    start, room, count = np.uint64(s.rows[slot].begin), np.uint64(s.rows[slot].room), _num_blocks(s, slot)
+    start, room, count = uint64(s.rows[slot].begin), uint64(s.rows[slot].room), _num_blocks(s, slot)
     for _ in range(U0, above):
         start += room
         room, count = _above(room), _above(count)
@@ -131,20 +132,20 @@ def _level(s: Slots, slot: np.uint64, above: np.uint64) -> tuple[np.uint64, np.u
 
 
 @inlined
-def _best_of_block(w: Waiting, s: Slots, newest: bool, slot: np.uint64, block: np.uint64) -> np.uint64:
+def _best_of_block(w: Waiting, s: Slots, newest: bool, slot: uint64, block: uint64) -> uint64:
     """The best page of a block."""
     last, size = _end_of_block(w, s, slot, block)
     return _best_page(w, newest, last, size)
 
 
 @inlined
-def _set_node(w: Waiting, node: np.uint64, page: np.uint64) -> None:
-    w.nodes[node].page = np.uint32(page)
+def _set_node(w: Waiting, node: uint64, page: uint64) -> None:
+    w.nodes[node].page = uint32(page)
     w.nodes[node].key = w.keys[page]
 
 
 @inlined
-def _block_of(w: Waiting, s: Slots, slot: np.uint64, page: np.uint64) -> np.uint64:
+def _block_of(w: Waiting, s: Slots, slot: uint64, page: uint64) -> uint64:
     """The block that a page is in."""
     levels, block = _levels(s, slot), U0
     while levels > U0:
@@ -153,15 +154,15 @@ def _block_of(w: Waiting, s: Slots, slot: np.uint64, page: np.uint64) -> np.uint
         block <<= _BITS
         first = block
         for i in range(first + U1, min(first + _FAN, count)):
-            if np.uint64(w.firsts[start + i]) <= page:
-                block = np.uint64(i)
+            if uint64(w.firsts[start + i]) <= page:
+                block = uint64(i)
     return block
 
 
 @kernel(allocates=False)
-def climb(w: Waiting, s: Slots, newest: bool, slot: np.uint64, first: np.uint64, last: np.uint64) -> None:
+def climb(w: Waiting, s: Slots, newest: bool, slot: uint64, first: uint64, last: uint64) -> None:
     """Compute all nodes above the nodes of blocks ``first``, …, ``last``, and the slot's best page."""
-    start, room, count = np.uint64(s.rows[slot].begin), np.uint64(s.rows[slot].room), _num_blocks(s, slot)
+    start, room, count = uint64(s.rows[slot].begin), uint64(s.rows[slot].room), _num_blocks(s, slot)
     while room > _FAN:
         above = start + room
         first, last = first >> _BITS, last >> _BITS
@@ -175,44 +176,44 @@ def climb(w: Waiting, s: Slots, newest: bool, slot: np.uint64, first: np.uint64,
 
 
 @inlined
-def _raise(w: Waiting, s: Slots, newest: bool, slot: np.uint64, page: np.uint64) -> None:
+def _raise(w: Waiting, s: Slots, newest: bool, slot: uint64, page: uint64) -> None:
     """Update the tree after the key of a page became better."""
     key = w.keys[page]
-    room = np.uint64(s.rows[slot].room)
+    room = uint64(s.rows[slot].room)
     if room > U0:
-        start, i = np.uint64(s.rows[slot].begin), _block_of(w, s, slot, page)
+        start, i = uint64(s.rows[slot].begin), _block_of(w, s, slot, page)
         while True:
             node = start + i
-            other = np.uint64(w.nodes[node].page)
+            other = uint64(w.nodes[node].page)
             if other != page and not _before(newest, key, page, w.nodes[node].key, other):
                 return
-            w.nodes[node].page = np.uint32(page)
+            w.nodes[node].page = uint32(page)
             w.nodes[node].key = key
             if room <= _FAN:
                 break
             start, room, i = start + room, _above(room), i >> _BITS
-    best = np.uint64(s.rows[slot].best)
+    best = uint64(s.rows[slot].best)
     if _before(newest, key, page, w.keys[best], best):
-        s.rows[slot].best = np.uint32(page)
+        s.rows[slot].best = uint32(page)
 
 
 @inlined
-def _lower(w: Waiting, s: Slots, newest: bool, slot: np.uint64, page: np.uint64) -> None:
+def _lower(w: Waiting, s: Slots, newest: bool, slot: uint64, page: uint64) -> None:
     """Update the tree after the key of a page became worse."""
-    room, count = np.uint64(s.rows[slot].room), _num_blocks(s, slot)
+    room, count = uint64(s.rows[slot].room), _num_blocks(s, slot)
     if room == U0:
-        if np.uint64(s.rows[slot].best) == page:
-            last, size = np.uint64(s.rows[slot].last), np.uint64(s.rows[slot].pages)
-            s.rows[slot].best = np.uint32(_best_page(w, newest, last, size))
+        if uint64(s.rows[slot].best) == page:
+            last, size = uint64(s.rows[slot].last), uint64(s.rows[slot].pages)
+            s.rows[slot].best = uint32(_best_page(w, newest, last, size))
         return
-    start, i = np.uint64(s.rows[slot].begin), _block_of(w, s, slot, page)
-    if np.uint64(w.nodes[start + i].page) != page:
+    start, i = uint64(s.rows[slot].begin), _block_of(w, s, slot, page)
+    if uint64(w.nodes[start + i].page) != page:
         return
     _set_node(w, start + i, _best_of_block(w, s, newest, slot, i))
     while room > _FAN:
         above, below = start + room, i & ~(_FAN - U1)
         i >>= _BITS
-        if np.uint64(w.nodes[above + i].page) != page:
+        if uint64(w.nodes[above + i].page) != page:
             return
         best = _best_node(w, newest, start + below, start + min(below + _FAN, count))
         w.nodes[above + i].page = w.nodes[best].page
@@ -225,7 +226,7 @@ def _lower(w: Waiting, s: Slots, newest: bool, slot: np.uint64, page: np.uint64)
 
 
 @kernel
-def _sink(w: Waiting, newest: bool, pages: UInt32Array, places: UInt32Array, size: np.uint64) -> None:
+def _sink(w: Waiting, newest: bool, pages: UInt32Array, places: UInt32Array, size: uint64) -> None:
     """Repair a binary heap, with the worst page first, after its first page changed."""
     page, place, at = pages[U0], places[U0], U0
     while True:
@@ -249,16 +250,16 @@ def _keep(
     newest: bool,
     pages: UInt32Array,
     places: UInt32Array,
-    size: np.uint64,
-    page: np.uint32,
+    size: uint64,
+    page: uint32,
     place: Any,
-) -> np.uint64:
+) -> uint64:
     """Add a waiting page to a heap with the worst page first, in place of that if it is full; return its size."""
     if w.keys[page] == OUT:
         return size
-    if size == np.uint64(len(pages)):
+    if size == uint64(len(pages)):
         if _before(newest, w.keys[page], page, w.keys[pages[U0]], pages[U0]):
-            pages[U0], places[U0] = page, np.uint32(place)
+            pages[U0], places[U0] = page, uint32(place)
             _sink(w, newest, pages, places, size)
         return size
     at = size
@@ -268,35 +269,35 @@ def _keep(
             break
         pages[at], places[at] = pages[parent], places[parent]
         at = parent
-    pages[at], places[at] = page, np.uint32(place)
+    pages[at], places[at] = page, uint32(place)
     return size + U1
 
 
 @kernel
-def best_pages(w: Waiting, s: Slots, newest: bool, slot: np.uint64, out: UInt32Array) -> np.uint64:
+def best_pages(w: Waiting, s: Slots, newest: bool, slot: uint64, out: UInt32Array) -> uint64:
     """Write the best waiting pages of a slot to ``out``, the best first; return their number.
 
     On each level of the tree, they are below the best len(out) nodes: any other node has as many better pages beside
     it.
     """
     levels = _levels(s, slot)
-    chosen, num_chosen = np.zeros(U1, np.uint32), U1
+    chosen, num_chosen = np.zeros(U1, uint32), U1
     while levels > U0:
         levels -= U1
         start, count = _level(s, slot, levels)
-        pages, places = np.empty(np.uint64(len(out)), np.uint32), np.empty(np.uint64(len(out)), np.uint32)
+        pages, places = np.empty(uint64(len(out)), uint32), np.empty(uint64(len(out)), uint32)
         size = U0
         for k in range(U0, num_chosen):
-            first = np.uint64(chosen[k]) << _BITS
+            first = uint64(chosen[k]) << _BITS
             for i in range(first, min(first + _FAN, count)):
                 size = _keep(w, newest, pages, places, size, w.nodes[start + i].page, i)
         chosen, num_chosen = places, size
-    places, size = np.empty(np.uint64(len(out)), np.uint32), U0
+    places, size = np.empty(uint64(len(out)), uint32), U0
     for k in range(U0, num_chosen):
-        page, left = _end_of_block(w, s, slot, np.uint64(chosen[k]))
+        page, left = _end_of_block(w, s, slot, uint64(chosen[k]))
         for _ in range(U0, left):
-            size = _keep(w, newest, out, places, size, np.uint32(page), U0)
-            page = np.uint64(w.previous[page])
+            size = _keep(w, newest, out, places, size, uint32(page), U0)
+            page = uint64(w.previous[page])
     # The worst page goes to the end, until the best is left.
     for last in range(U1, size):
         at = size - last
@@ -309,7 +310,7 @@ def best_pages(w: Waiting, s: Slots, newest: bool, slot: np.uint64, out: UInt32A
 
 
 @kernel(allocates=False)
-def _new_tree(w: Waiting, room: np.uint64) -> np.uint64:
+def _new_tree(w: Waiting, room: uint64) -> uint64:
     """The beginning of a tree whose lowest level has room for so many nodes."""
     number, size, level = class_of(room), room, room
     while level > _FAN:
@@ -317,7 +318,7 @@ def _new_tree(w: Waiting, room: np.uint64) -> np.uint64:
         size += level
     begin = w.free[number]
     if begin != U0:
-        w.free[number] = np.uint64(w.firsts[begin]) | (np.uint64(w.firsts[begin + U1]) << _U32)
+        w.free[number] = uint64(w.firsts[begin]) | (uint64(w.firsts[begin + U1]) << _U32)
     else:
         begin = w.free[U0]
         w.free[U0] = begin + size
@@ -325,9 +326,9 @@ def _new_tree(w: Waiting, room: np.uint64) -> np.uint64:
 
 
 @kernel(allocates=False)
-def _raise_firsts(w: Waiting, s: Slots, slot: np.uint64, count: np.uint64) -> None:
+def _raise_firsts(w: Waiting, s: Slots, slot: uint64, count: uint64) -> None:
     """Compute the first pages of all nodes above the nodes of the first ``count`` blocks."""
-    start, room = np.uint64(s.rows[slot].begin), np.uint64(s.rows[slot].room)
+    start, room = uint64(s.rows[slot].begin), uint64(s.rows[slot].room)
     while room > _FAN:
         above = start + room
         for i in range(U0, _above(count)):
@@ -336,9 +337,9 @@ def _raise_firsts(w: Waiting, s: Slots, slot: np.uint64, count: np.uint64) -> No
 
 
 @kernel(allocates=False)
-def _make_room(w: Waiting, s: Slots, newest: bool, slot: np.uint64, count: np.uint64) -> None:
+def _make_room(w: Waiting, s: Slots, newest: bool, slot: uint64, count: uint64) -> None:
     """Move a slot's tree of ``count`` blocks to a place with more room, and free the old place."""
-    old, begin = np.uint64(s.rows[slot].room), np.uint64(s.rows[slot].begin)
+    old, begin = uint64(s.rows[slot].room), uint64(s.rows[slot].begin)
     room = larger(old)
     fresh = _new_tree(w, room)
     for i in range(U0, count if old > U0 else U0):
@@ -347,28 +348,28 @@ def _make_room(w: Waiting, s: Slots, newest: bool, slot: np.uint64, count: np.ui
         w.nodes[fresh + i].key = w.nodes[begin + i].key
     if old > U0:
         number = class_of(old)
-        w.firsts[begin] = np.uint32(w.free[number] & _LOW)
-        w.firsts[begin + U1] = np.uint32(w.free[number] >> _U32)
+        w.firsts[begin] = uint32(w.free[number] & _LOW)
+        w.firsts[begin + U1] = uint32(w.free[number] >> _U32)
         w.free[number] = begin
     else:
         # There was one block. The first page of a slot is found without its number.
         w.firsts[fresh] = 0
-        _set_node(w, fresh, np.uint64(s.rows[slot].best))
-    s.rows[slot].begin, s.rows[slot].room = np.uint32(fresh), np.uint32(room)
+        _set_node(w, fresh, uint64(s.rows[slot].best))
+    s.rows[slot].begin, s.rows[slot].room = uint32(fresh), uint32(room)
     _raise_firsts(w, s, slot, count)
     climb(w, s, newest, slot, U0, _num_blocks(s, slot) - U1)
 
 
 @kernel(allocates=False)
-def _begin_block(w: Waiting, s: Slots, newest: bool, slot: np.uint64, page: np.uint64) -> None:
+def _begin_block(w: Waiting, s: Slots, newest: bool, slot: uint64, page: uint64) -> None:
     """Begin a new block with a page that does not wait; all blocks of the slot are full."""
-    i = np.uint64(s.rows[slot].pages) // _LEAF
-    if i >= np.uint64(s.rows[slot].room):
+    i = uint64(s.rows[slot].pages) // _LEAF
+    if i >= uint64(s.rows[slot].room):
         _make_room(w, s, newest, slot, i)
-    start, room = np.uint64(s.rows[slot].begin), np.uint64(s.rows[slot].room)
+    start, room = uint64(s.rows[slot].begin), uint64(s.rows[slot].room)
     while True:
-        w.firsts[start + i] = np.uint32(page)
-        w.nodes[start + i].page = np.uint32(page)
+        w.firsts[start + i] = uint32(page)
+        w.nodes[start + i].page = uint32(page)
         w.nodes[start + i].key = OUT
         if room <= _FAN or i & (_FAN - U1) != U0:
             return
@@ -376,70 +377,70 @@ def _begin_block(w: Waiting, s: Slots, newest: bool, slot: np.uint64, page: np.u
 
 
 @inlined
-def join(w: Waiting, s: Slots, newest: bool, end: np.uint64) -> None:
+def join(w: Waiting, s: Slots, newest: bool, end: uint64) -> None:
     """Append all pages below ``end`` that are in no list yet to the lists of their slots. They do not wait."""
     for number in range(s.tally[JOINED], end):
-        page = np.uint64(number)
+        page = uint64(number)
         slot = slot_of(w, page)
-        size = np.uint64(s.rows[slot].pages)
+        size = uint64(s.rows[slot].pages)
         w.keys[page] = OUT
         w.previous[page] = s.rows[slot].last
         if size == U0:
-            s.rows[slot].best = np.uint32(page)
+            s.rows[slot].best = uint32(page)
         elif size % _LEAF == U0:
             _begin_block(w, s, newest, slot, page)
-        s.rows[slot].last = np.uint32(page)
-        s.rows[slot].pages = np.uint32(size + U1)
+        s.rows[slot].last = uint32(page)
+        s.rows[slot].pages = uint32(size + U1)
     s.tally[JOINED] = max(s.tally[JOINED], end)
 
 
 @kernel
-def make_lists(w: Waiting, s: Slots, newest: bool, num_pages: np.uint64, slots: np.uint64) -> None:
+def make_lists(w: Waiting, s: Slots, newest: bool, num_pages: uint64, slots: uint64) -> None:
     """Make the lists and trees of an empty queue from the keys of the first ``num_pages`` pages.
 
     It has the effect of :func:`join` and :func:`change` for each page. But each tree gets all its room at once.
     """
-    counts = np.zeros(slots, np.uint32)
+    counts = np.zeros(slots, uint32)
     for number in range(U0, num_pages):
-        counts[slot_of(w, np.uint64(number))] += np.uint32(1)
+        counts[slot_of(w, uint64(number))] += uint32(1)
     for slot in range(U0, slots):
         room = U0
-        while room * _LEAF < np.uint64(counts[slot]) and np.uint64(counts[slot]) > _LEAF:
+        while room * _LEAF < uint64(counts[slot]) and uint64(counts[slot]) > _LEAF:
             room = larger(room)
         if room > U0:
-            s.rows[slot].begin, s.rows[slot].room = np.uint32(_new_tree(w, room)), np.uint32(room)
+            s.rows[slot].begin, s.rows[slot].room = uint32(_new_tree(w, room)), uint32(room)
     for number in range(U0, num_pages):
-        page = np.uint64(number)
+        page = uint64(number)
         if page + _AHEAD < num_pages:
             prefetch(s.rows, slot_of(w, page + _AHEAD))
         slot, key = slot_of(w, page), w.keys[page]
-        size, start = np.uint64(s.rows[slot].pages), np.uint64(s.rows[slot].begin)
+        size, start = uint64(s.rows[slot].pages), uint64(s.rows[slot].begin)
         w.previous[page] = s.rows[slot].last
-        s.rows[slot].last = np.uint32(page)
-        s.rows[slot].pages = np.uint32(size + U1)
+        s.rows[slot].last = uint32(page)
+        s.rows[slot].pages = uint32(size + U1)
         if key != OUT:
-            s.rows[slot].count += np.uint32(1)
+            s.rows[slot].count += uint32(1)
             s.tally[WAITING] += U1
         # The best page of the present block, and its key, are kept in the row.
-        best, highest = np.uint64(s.rows[slot].best), np.float32(s.rows[slot].key)
+        best, highest = uint64(s.rows[slot].best), float32(s.rows[slot].key)
         begins = size % _LEAF == U0
         if begins and size > U0:
             node = start + size // _LEAF
-            w.firsts[node] = np.uint32(page)
-            w.nodes[node - U1].page = np.uint32(best)
+            w.firsts[node] = uint32(page)
+            w.nodes[node - U1].page = uint32(best)
             w.nodes[node - U1].key = highest
         if begins or _before(newest, key, page, highest, best):
-            s.rows[slot].best = np.uint32(page)
+            s.rows[slot].best = uint32(page)
             s.rows[slot].key = key
     for slot in range(U0, slots):
         if s.rows[slot].room > 0:
-            last = _num_blocks(s, np.uint64(slot)) - U1
-            start = np.uint64(s.rows[slot].begin)
+            last = _num_blocks(s, uint64(slot)) - U1
+            start = uint64(s.rows[slot].begin)
             # The first page of a slot is found without its number.
             w.firsts[start] = 0
-            _set_node(w, start + last, np.uint64(s.rows[slot].best))
-            _raise_firsts(w, s, np.uint64(slot), last + U1)
-            climb(w, s, newest, np.uint64(slot), U0, last)
+            _set_node(w, start + last, uint64(s.rows[slot].best))
+            _raise_firsts(w, s, uint64(slot), last + U1)
+            climb(w, s, newest, uint64(slot), U0, last)
     s.tally[JOINED] = num_pages
 
 
@@ -447,12 +448,12 @@ def make_lists(w: Waiting, s: Slots, newest: bool, num_pages: np.uint64, slots: 
 
 
 @inlined
-def change(w: Waiting, s: Slots, newest: bool, slot: np.uint64, page: np.uint64, key: np.float32) -> None:
+def change(w: Waiting, s: Slots, newest: bool, slot: uint64, page: uint64, key: float32) -> None:
     """Give a page a key, and let it wait if it does not."""
     old = w.keys[page]
     w.keys[page] = key
     if old == OUT:
-        s.rows[slot].count += np.uint32(1)
+        s.rows[slot].count += uint32(1)
         s.tally[WAITING] += U1
     if key > old:
         _raise(w, s, newest, slot, page)
@@ -461,10 +462,10 @@ def change(w: Waiting, s: Slots, newest: bool, slot: np.uint64, page: np.uint64,
 
 
 @inlined
-def drop(w: Waiting, s: Slots, newest: bool, slot: np.uint64, page: np.uint64) -> None:
+def drop(w: Waiting, s: Slots, newest: bool, slot: uint64, page: uint64) -> None:
     """Let a page that waits wait no longer."""
     w.keys[page] = OUT
-    s.rows[slot].count -= np.uint32(1)
+    s.rows[slot].count -= uint32(1)
     s.tally[WAITING] -= U1
     _lower(w, s, newest, slot, page)
 
@@ -473,18 +474,18 @@ def drop(w: Waiting, s: Slots, newest: bool, slot: np.uint64, page: np.uint64) -
 def give_keys(
     w: Waiting,
     s: Slots,
-    slot: np.uint64,
-    block: np.uint64,
-    page: np.uint64,
+    slot: uint64,
+    block: uint64,
+    page: uint64,
     newest: bool,
     keys: Float32Array,
-    used: np.uint64,
-) -> tuple[np.uint64, np.uint64]:
+    used: uint64,
+) -> tuple[uint64, uint64]:
     """Give the waiting pages of a block, from its last page on, keys[used], keys[used + 1], …
 
     The nodes above the block's node are not updated. Return the page before the block, and the next place in ``keys``.
     """
-    left = np.uint64(s.rows[slot].pages) - block * _LEAF
+    left = uint64(s.rows[slot].pages) - block * _LEAF
     best = page
     for _ in range(U0, min(left, _LEAF)):
         if w.keys[page] != OUT:
@@ -492,9 +493,9 @@ def give_keys(
             used += U1
         if _before(newest, w.keys[page], page, w.keys[best], best):
             best = page
-        page = np.uint64(w.previous[page])
+        page = uint64(w.previous[page])
     if s.rows[slot].room > 0:
-        _set_node(w, np.uint64(s.rows[slot].begin) + block, best)
+        _set_node(w, uint64(s.rows[slot].begin) + block, best)
     else:
-        s.rows[slot].best = np.uint32(best)
+        s.rows[slot].best = uint32(best)
     return page, used

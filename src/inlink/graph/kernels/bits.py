@@ -3,46 +3,47 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy import uint8, uint32, uint64
 
 from inlink.base.arrays import Int64Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, inlined, kernel
 
-_U2, _U3, _U6, _U7, _U8, _U16 = (np.uint64(k) for k in (2, 3, 6, 7, 8, 16))
-_U32, _U48, _U63, _U64 = (np.uint64(k) for k in (32, 48, 63, 64))
+_U2, _U3, _U6, _U7, _U8, _U16 = (uint64(k) for k in (2, 3, 6, 7, 8, 16))
+_U32, _U48, _U63, _U64 = (uint64(k) for k in (32, 48, 63, 64))
 
 # codes
 UNARY, GAMMA, DELTA, ZETA, NIBBLE, GOLOMB = range(6)
 
 # fields of a record; intervals are always in γ code
-OUTDEGREE, REFERENCE, COUNT, BLOCK, RESIDUAL, INTERVAL = (np.uint64(field) for field in range(6))
+OUTDEGREE, REFERENCE, COUNT, BLOCK, RESIDUAL, INTERVAL = (uint64(field) for field in range(6))
 
 # The status of a decoding. From NO_BITS on, the record of the node is damaged.
 DONE, FULL, NO_BITS, BAD_DEGREE, BAD_REFERENCE, BAD_BLOCKS, BAD_INTERVAL, BAD_RESIDUAL = range(8)
 
 # Returned in place of a value if the code runs past the end or has more than 63 bits.
-TOO_LONG = np.uint64(0xFFFFFFFFFFFFFFFF)
-_FAR = np.uint64(1) << np.uint64(62)
+TOO_LONG = uint64(0xFFFFFFFFFFFFFFFF)
+_FAR = uint64(1) << uint64(62)
 
 
 @kernel(allocates=False)
-def _peek(data: UInt8Array, at: np.uint64) -> np.uint64:
+def _peek(data: UInt8Array, at: uint64) -> uint64:
     """Return at least 57 bits from bit ``at`` on, in the highest bits of the word."""
     k = at >> _U3
     word = (
-        (np.uint64(data[k]) << np.uint64(56))
-        | (np.uint64(data[k + U1]) << _U48)
-        | (np.uint64(data[k + _U2]) << np.uint64(40))
-        | (np.uint64(data[k + _U3]) << _U32)
-        | (np.uint64(data[k + np.uint64(4)]) << np.uint64(24))
-        | (np.uint64(data[k + np.uint64(5)]) << _U16)
-        | (np.uint64(data[k + _U6]) << _U8)
-        | np.uint64(data[k + _U7])
+        (uint64(data[k]) << uint64(56))
+        | (uint64(data[k + U1]) << _U48)
+        | (uint64(data[k + _U2]) << uint64(40))
+        | (uint64(data[k + _U3]) << _U32)
+        | (uint64(data[k + uint64(4)]) << uint64(24))
+        | (uint64(data[k + uint64(5)]) << _U16)
+        | (uint64(data[k + _U6]) << _U8)
+        | uint64(data[k + _U7])
     )
     return word << (at & _U7)
 
 
 @kernel(allocates=False)
-def _bits(data: UInt8Array, at: np.uint64, count: np.uint64) -> np.uint64:
+def _bits(data: UInt8Array, at: uint64, count: uint64) -> uint64:
     """Return the next ``count`` bits (0 to 63) as a number."""
     if count == U0:
         return U0
@@ -54,7 +55,7 @@ def _bits(data: UInt8Array, at: np.uint64, count: np.uint64) -> np.uint64:
 
 
 @kernel(allocates=False)
-def _unary(data: UInt8Array, at: np.uint64, end: np.uint64) -> np.uint64:
+def _unary(data: UInt8Array, at: uint64, end: uint64) -> uint64:
     """Return the number of 0 bits before the next 1 bit."""
     here = at
     while here < end:
@@ -68,7 +69,7 @@ def _unary(data: UInt8Array, at: np.uint64, end: np.uint64) -> np.uint64:
         while width:
             if (word >> (_U32 - width)) == U0:
                 zeros += width
-                word = (word << width) & np.uint64(0xFFFFFFFF)
+                word = (word << width) & uint64(0xFFFFFFFF)
             width >>= U1
         if here + zeros >= end:
             return TOO_LONG
@@ -77,9 +78,7 @@ def _unary(data: UInt8Array, at: np.uint64, end: np.uint64) -> np.uint64:
 
 
 @kernel(allocates=False)
-def read_slowly(
-    data: UInt8Array, at: np.uint64, end: np.uint64, code: int, k: np.uint64
-) -> tuple[np.uint64, np.uint64]:
+def read_slowly(data: UInt8Array, at: uint64, end: uint64, code: int, k: uint64) -> tuple[uint64, uint64]:
     """Return a natural number in any code, :data:`TOO_LONG` if it cannot be read, and the bit after it.
 
     ``data`` must have 40 bytes of zeros after bit ``end``.
@@ -88,8 +87,8 @@ def read_slowly(
         value = U0
         here = at
         while here < end and value < _FAR:
-            group = _bits(data, here, np.uint64(4))
-            here += np.uint64(4)
+            group = _bits(data, here, uint64(4))
+            here += uint64(4)
             value = (value << _U3) | (group & _U7)
             if group >= _U8:
                 return (value, here) if here <= end else (TOO_LONG, at)
@@ -141,19 +140,19 @@ def read_slowly(
 
 
 @kernel
-def code_table(code: int, k: np.uint64, table: UInt32Array) -> None:
+def code_table(code: int, k: uint64, table: UInt32Array) -> None:
     """Write, for each 16 bits, the number at their beginning: ``number << 8 | length``; 0 if the code is longer.
 
     ``table`` is uint32[65536].
     """
-    data = np.zeros(64, np.uint8)
-    for bits in range(U0, np.uint64(65536)):
-        data[U0] = np.uint8(bits >> _U8)
-        data[U1] = np.uint8(bits & np.uint64(255))
+    data = np.zeros(64, uint8)
+    for bits in range(U0, uint64(65536)):
+        data[U0] = uint8(bits >> _U8)
+        data[U1] = uint8(bits & uint64(255))
         value, stop = read_slowly(data, U0, _U16, code, k)
-        table[bits] = np.uint32(0)
+        table[bits] = uint32(0)
         if value != TOO_LONG and stop > U0:
-            table[bits] = np.uint32((value << _U8) | stop)
+            table[bits] = uint32((value << _U8) | stop)
 
 
 class BitStream(NamedTuple):
@@ -174,9 +173,9 @@ class BitStream(NamedTuple):
     """
 
     data: UInt8Array
-    end: np.uint64
+    end: uint64
     codes: Int64Array
-    k: np.uint64
+    k: uint64
     tables: UInt32Array
 
 
@@ -192,11 +191,11 @@ class Shape(NamedTuple):
         damage.
     """
 
-    num_nodes: np.uint64
-    window: np.uint64
-    min_interval: np.uint64
-    first: np.uint64
-    stop: np.uint64
+    num_nodes: uint64
+    window: uint64
+    min_interval: uint64
+    first: uint64
+    stop: uint64
 
 
 class ListArrays(NamedTuple):
@@ -220,23 +219,23 @@ class ListArrays(NamedTuple):
 
 @kernel(allocates=False)
 def _read(
-    data: UInt8Array, at: np.uint64, end: np.uint64, code: int, k: np.uint64, table: UInt32Array
-) -> tuple[np.uint64, np.uint64]:
-    entry = np.uint64(table[_peek(data, at) >> _U48])
+    data: UInt8Array, at: uint64, end: uint64, code: int, k: uint64, table: UInt32Array
+) -> tuple[uint64, uint64]:
+    entry = uint64(table[_peek(data, at) >> _U48])
     if entry:
-        stop = at + (entry & np.uint64(255))
+        stop = at + (entry & uint64(255))
         return (entry >> _U8, stop) if stop <= end else (TOO_LONG, at)
     return read_slowly(data, at, end, code, k)
 
 
 @inlined
-def _field(stream: BitStream, at: np.uint64, field: np.uint64) -> tuple[np.uint64, np.uint64]:
+def _field(stream: BitStream, at: uint64, field: uint64) -> tuple[uint64, uint64]:
     """Return the value of the field that begins at bit ``at``, and the bit after the field."""
     return _read(stream.data, at, stream.end, stream.codes[field], stream.k, stream.tables[field])
 
 
 @kernel(allocates=False)
-def _signed(base: np.uint64, natural: np.uint64) -> np.uint64:
+def _signed(base: uint64, natural: uint64) -> uint64:
     """Return ``base`` plus the integer that a natural number encodes: 0, −1, 1, −2, 2, …. Sums below 0 wrap."""
     if natural & U1:
         return base - ((natural + U1) >> U1)
@@ -245,9 +244,9 @@ def _signed(base: np.uint64, natural: np.uint64) -> np.uint64:
 
 @inlined
 def _copy_blocks(
-    stream: BitStream, at: np.uint64, successors: UInt32Array, begin: np.uint64, length: np.uint64, put: np.uint64,
-    degree: np.uint64,
-) -> tuple[int, np.uint64, np.uint64]:  # fmt: skip
+    stream: BitStream, at: uint64, successors: UInt32Array, begin: uint64, length: uint64, put: uint64,
+    degree: uint64,
+) -> tuple[int, uint64, uint64]:  # fmt: skip
     """Copy the nodes that blocks select from successors[begin:begin + length] to ``put``; at most ``degree`` nodes.
 
     Returns
@@ -283,8 +282,8 @@ def _copy_blocks(
 
 @inlined
 def _read_intervals(
-    stream: BitStream, at: np.uint64, shape: Shape, node: np.uint64, left: np.uint64, scratch: UInt64Array
-) -> tuple[int, np.uint64, np.uint64, np.uint64]:
+    stream: BitStream, at: uint64, shape: Shape, node: uint64, left: uint64, scratch: UInt64Array
+) -> tuple[int, uint64, uint64, uint64]:
     """Write the starts and ends of intervals to ``scratch``. In total, intervals have at most ``left`` nodes.
 
     Returns
@@ -316,9 +315,9 @@ def _read_intervals(
 
 @inlined
 def _read_residuals(
-    stream: BitStream, at: np.uint64, num_nodes: np.uint64, node: np.uint64, successors: UInt32Array, put: np.uint64,
-    count: np.uint64,
-) -> tuple[int, np.uint64]:  # fmt: skip
+    stream: BitStream, at: uint64, num_nodes: uint64, node: uint64, successors: UInt32Array, put: uint64,
+    count: uint64,
+) -> tuple[int, uint64]:  # fmt: skip
     """Write ``count`` residuals (nodes neither copied nor in intervals) to ``put``. Return the status and the bit."""
     last = U0
     for j in range(U0, count):
@@ -328,15 +327,15 @@ def _read_residuals(
         last = _signed(node, gap) if j == U0 else last + gap + U1
         if last >= num_nodes:
             return BAD_RESIDUAL, at
-        successors[put + j] = np.uint32(last)
+        successors[put + j] = uint32(last)
     return DONE, at
 
 
 @inlined
 def _merge(
-    stream: BitStream, at: np.uint64, num_nodes: np.uint64, node: np.uint64, room: ListArrays, put: np.uint64,
-    degree: np.uint64, copied: np.uint64, num_intervals: np.uint64, waiting: np.uint64,
-) -> tuple[int, np.uint64]:  # fmt: skip
+    stream: BitStream, at: uint64, num_nodes: uint64, node: uint64, room: ListArrays, put: uint64,
+    degree: uint64, copied: uint64, num_intervals: uint64, waiting: uint64,
+) -> tuple[int, uint64]:  # fmt: skip
     """Merge the ``copied`` nodes at ``put``, the intervals in ``room.scratch`` and ``waiting`` residuals, in place.
 
     Return the status and the bit.
@@ -360,7 +359,7 @@ def _merge(
         if residual >= num_nodes:
             return BAD_RESIDUAL, at
     while put < stop:
-        value = np.uint64(successors[source]) if source < stop else _FAR
+        value = uint64(successors[source]) if source < stop else _FAR
         if residual < value and residual < inside:
             value = residual
             waiting -= U1
@@ -385,15 +384,15 @@ def _merge(
         if last != _FAR and value <= last:
             return BAD_RESIDUAL, at
         last = value
-        successors[put] = np.uint32(value)
+        successors[put] = uint32(value)
         put += U1
     return DONE, at
 
 
 @kernel(allocates=False)
 def decode(
-    stream: BitStream, shape: Shape, room: ListArrays, at: np.uint64, node: np.uint64, filled: np.uint64
-) -> tuple[int, np.uint64, np.uint64, np.uint64, np.uint64]:
+    stream: BitStream, shape: Shape, room: ListArrays, at: uint64, node: uint64, filled: uint64
+) -> tuple[int, uint64, uint64, uint64, uint64]:
     """Decode the successor lists from ``node`` up to ``shape.stop``, until an array is full or a record is damaged.
 
     Parameters
@@ -418,7 +417,7 @@ def decode(
         if degree > num_nodes:
             return BAD_DEGREE, node, at, filled, U0
         most = U0 if min_interval == U0 else degree // min_interval
-        if filled + degree > np.uint64(len(successors)) or _U2 * most > np.uint64(len(scratch)):
+        if filled + degree > uint64(len(successors)) or _U2 * most > uint64(len(scratch)):
             return FULL, node, at, filled, degree
         slot = node % ring
         lists[slot, U0] = filled
@@ -457,7 +456,7 @@ def decode(
             return status, node, at, filled, U0
         if len(sources) > 0:
             for j in range(U0, degree):
-                sources[filled + j] = np.uint32(node)
+                sources[filled + j] = uint32(node)
         filled += degree
         at = here
         node += U1

@@ -1,6 +1,6 @@
 """Read the successor lists of a compressed graph: BVGraph's records in blocks that can be decoded alone."""
 
-import numpy as np
+from numpy import uint64
 
 from inlink.base.arrays import UInt64Array
 from inlink.base.jit import U0, U1, kernel
@@ -8,7 +8,7 @@ from inlink.graph.kernels.bits import DONE, BitStream, ListArrays, Shape, decode
 
 __all__ = ["decode_blocks"]
 
-_U2 = np.uint64(2)
+_U2 = uint64(2)
 
 
 @kernel(allocates=False)
@@ -17,9 +17,9 @@ def decode_blocks(
     shape: Shape,
     room: ListArrays,
     blocks: UInt64Array,
-    size: np.uint64,
+    size: uint64,
     offsets: UInt64Array,
-) -> np.uint64:
+) -> uint64:
     """Decode the lists of the nodes from ``shape.first`` to ``shape.stop``, which are in blocks of ``size`` nodes.
 
     Parameters
@@ -44,18 +44,18 @@ def decode_blocks(
     offsets[U0] = U0
     for node in range(first, stop):
         if node % size == U0:
-            begin = np.uint64(node)
+            begin = uint64(node)
             block = _U2 * (begin // size)
             if node > first and blocks[block] != at:
-                return np.uint64(node)
+                return uint64(node)
             at = blocks[block]
             if blocks[block + U1] != before + filled:
-                return np.uint64(node)
-        single = Shape(num_nodes, window, min_interval, begin, np.uint64(node) + U1)
-        status, _, at, filled, _ = decode(stream, single, room, at, np.uint64(node), filled)
+                return uint64(node)
+        single = Shape(num_nodes, window, min_interval, begin, uint64(node) + U1)
+        status, _, at, filled, _ = decode(stream, single, room, at, uint64(node), filled)
         if status != DONE:
-            return np.uint64(node)
-        offsets[np.uint64(node) + U1 - first] = filled
+            return uint64(node)
+        offsets[uint64(node) + U1 - first] = filled
     block = _U2 * ((stop + size - U1) // size)
     if blocks[block] != at or blocks[block + U1] != before + filled:
         return stop - U1

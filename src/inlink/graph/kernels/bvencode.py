@@ -8,7 +8,7 @@ Source: Boldi & Vigna, "The WebGraph framework I: compression techniques", WWW 2
 
 from typing import NamedTuple
 
-import numpy as np
+from numpy import float64, uint8, uint32, uint64
 
 from inlink.base.arrays import Int64Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, inlined, kernel
@@ -25,14 +25,14 @@ from inlink.graph.kernels.bits import (
     UNARY,
 )
 
-_U2, _U3, _U7, _U8 = (np.uint64(k) for k in (2, 3, 7, 8))
-_MANTISSA, _BIAS = np.uint64(52), np.uint64(1023)
-_INFINITE = np.uint64(0xFFFFFFFFFFFFFFFF)
+_U2, _U3, _U7, _U8 = (uint64(k) for k in (2, 3, 7, 8))
+_MANTISSA, _BIAS = uint64(52), uint64(1023)
+_INFINITE = uint64(0xFFFFFFFFFFFFFFFF)
 
 # places in Statistics.bits
-OUTDEGREE_BITS, REFERENCE_BITS, BLOCK_BITS, INTERVAL_BITS, RESIDUAL_BITS = (np.uint64(k) for k in range(5))
+OUTDEGREE_BITS, REFERENCE_BITS, BLOCK_BITS, INTERVAL_BITS, RESIDUAL_BITS = (uint64(k) for k in range(5))
 # places in Statistics.arcs
-COPIED, INTERVALISED, RESIDUALS = (np.uint64(k) for k in range(3))
+COPIED, INTERVALISED, RESIDUALS = (uint64(k) for k in range(3))
 # places in Statistics.references
 CHAINS, DISTANCES = U0, U1
 
@@ -52,7 +52,7 @@ class Lists(NamedTuple):
 
     offsets: UInt64Array
     nodes: UInt32Array
-    base: np.uint64
+    base: uint64
 
 
 class Encoding(NamedTuple):
@@ -76,13 +76,13 @@ class Encoding(NamedTuple):
         Lists are copied only from lists of the same block of this many nodes.
     """
 
-    window: np.uint64
-    max_references: np.uint64
-    min_interval: np.uint64
+    window: uint64
+    max_references: uint64
+    min_interval: uint64
     codes: Int64Array
-    k: np.uint64
+    k: uint64
     lengths: UInt8Array
-    block: np.uint64
+    block: uint64
 
 
 class Parts(NamedTuple):
@@ -109,10 +109,10 @@ class Parts(NamedTuple):
 class Sizes(NamedTuple):
     """The numbers of blocks, copied nodes, intervals and residuals of a record."""
 
-    blocks: np.uint64
-    copied: np.uint64
-    intervals: np.uint64
-    residuals: np.uint64
+    blocks: uint64
+    copied: uint64
+    intervals: uint64
+    residuals: uint64
 
 
 class Statistics(NamedTuple):
@@ -138,24 +138,24 @@ class Statistics(NamedTuple):
 
 
 @kernel(allocates=False)
-def _log2(value: np.uint64) -> np.uint64:
+def _log2(value: uint64) -> uint64:
     """Return the place of the highest bit of a number from 1 to 2⁵³."""
-    return (np.float64(value).view(np.uint64) >> _MANTISSA) - _BIAS
+    return (float64(value).view(uint64) >> _MANTISSA) - _BIAS
 
 
 @kernel(allocates=False)
-def _natural(value: np.uint64, base: np.uint64) -> np.uint64:
+def _natural(value: uint64, base: uint64) -> uint64:
     """Return the natural number that encodes value − base: 0, −1, 1, −2, 2, … give 0, 1, 2, 3, 4, …."""
     return (value - base) << U1 if value >= base else ((base - value) << U1) - U1
 
 
 @kernel(allocates=False)
-def code_length(code: int, k: np.uint64, value: np.uint64) -> np.uint64:
+def code_length(code: int, k: uint64, value: uint64) -> uint64:
     """Return the bits that a number below 2⁵³ takes in a code."""
     if code == UNARY:
         return value + U1
     if code == NIBBLE:
-        return np.uint64(4) * (U1 + (_log2(value) // _U3 if value else U0))
+        return uint64(4) * (U1 + (_log2(value) // _U3 if value else U0))
     width = _log2(value + U1)
     if code == GAMMA:
         return _U2 * width + U1
@@ -166,39 +166,39 @@ def code_length(code: int, k: np.uint64, value: np.uint64) -> np.uint64:
 
 
 @kernel
-def code_lengths(codes: Int64Array, k: np.uint64, lengths: UInt8Array) -> None:
+def code_lengths(codes: Int64Array, k: uint64, lengths: UInt8Array) -> None:
     """Write the bits that small numbers take to uint8[codes, numbers]; 0 where they are more than 255."""
-    for field in range(U0, np.uint64(len(codes))):
-        for value in range(U0, np.uint64(lengths.shape[1])):
-            length = code_length(codes[field], k, np.uint64(value))
-            lengths[field, value] = np.uint8(length if length < np.uint64(256) else U0)
+    for field in range(U0, uint64(len(codes))):
+        for value in range(U0, uint64(lengths.shape[1])):
+            length = code_length(codes[field], k, uint64(value))
+            lengths[field, value] = uint8(length if length < uint64(256) else U0)
 
 
 @inlined
-def _length(how: Encoding, field: np.uint64, value: np.uint64) -> np.uint64:
+def _length(how: Encoding, field: uint64, value: uint64) -> uint64:
     """Return the bits of a number in the code of a field."""
-    if value < np.uint64(how.lengths.shape[1]):
-        length = np.uint64(how.lengths[field, value])
+    if value < uint64(how.lengths.shape[1]):
+        length = uint64(how.lengths[field, value])
         if length:
             return length
     return code_length(how.codes[field], how.k, value)
 
 
 @kernel(allocates=False)
-def _put_bits(data: UInt8Array, at: np.uint64, value: np.uint64, count: np.uint64) -> np.uint64:
+def _put_bits(data: UInt8Array, at: uint64, value: uint64, count: uint64) -> uint64:
     """Write the lowest ``count`` bits of a number where there are zeros; return the bit after them."""
     while count:
         room = _U8 - (at & _U7)
         take = min(room, count)
         count -= take
         piece = (value >> count) & ((U1 << take) - U1)
-        data[at >> _U3] |= np.uint8(piece << (room - take))
+        data[at >> _U3] |= uint8(piece << (room - take))
         at += take
     return at
 
 
 @kernel(allocates=False)
-def put(data: UInt8Array, at: np.uint64, code: int, k: np.uint64, value: np.uint64) -> np.uint64:
+def put(data: UInt8Array, at: uint64, code: int, k: uint64, value: uint64) -> uint64:
     """Write a number below 2⁵³ in a code, where there are zeros; return the bit after it."""
     if code == UNARY:
         return _put_bits(data, at + value, U1, U1)
@@ -207,7 +207,7 @@ def put(data: UInt8Array, at: np.uint64, code: int, k: np.uint64, value: np.uint
         while groups:
             groups -= U1
             stop = U0 if groups else _U8
-            at = _put_bits(data, at, stop | ((value >> (_U3 * groups)) & _U7), np.uint64(4))
+            at = _put_bits(data, at, stop | ((value >> (_U3 * groups)) & _U7), uint64(4))
         return at
     width = _log2(value + U1)
     if code == GAMMA:
@@ -225,17 +225,17 @@ def put(data: UInt8Array, at: np.uint64, code: int, k: np.uint64, value: np.uint
 
 
 @kernel(allocates=False)
-def put_gammas(data: UInt8Array, at: np.uint64, values: UInt64Array) -> np.uint64:
+def put_gammas(data: UInt8Array, at: uint64, values: UInt64Array) -> uint64:
     """Write numbers below 2⁵³ in γ code, where there are zeros; return the bit after them."""
-    for i in range(U0, np.uint64(len(values))):
+    for i in range(U0, uint64(len(values))):
         at = put(data, at, GAMMA, U1, values[i])
     return at
 
 
 @inlined
 def _split(
-    nodes: UInt32Array, begin: np.uint64, end: np.uint64, other: np.uint64, other_end: np.uint64,
-    min_interval: np.uint64, parts: Parts,
+    nodes: UInt32Array, begin: uint64, end: uint64, other: uint64, other_end: uint64,
+    min_interval: uint64, parts: Parts,
 ) -> Sizes:  # fmt: skip
     """Write the blocks of the list at ``other`` that the list at ``begin`` copies, its intervals and its residuals.
 
@@ -252,7 +252,7 @@ def _split(
             continue
         same = nodes[mine] == nodes[its]
         if same != copying:
-            blocks[num_blocks] = np.uint32(size)
+            blocks[num_blocks] = uint32(size)
             num_blocks += U1
             size = U0
             copying = same
@@ -261,7 +261,7 @@ def _split(
         if same:
             mine += U1
     if copying and its < other_end:
-        blocks[num_blocks] = np.uint32(size)
+        blocks[num_blocks] = uint32(size)
         num_blocks += U1
     while mine < end:
         extras[num_extras] = nodes[mine]
@@ -274,11 +274,11 @@ def _split(
         first, num_residuals = U0, U0
         while first < num_extras:
             last = first + U1
-            while last < num_extras and np.uint64(extras[last]) == np.uint64(extras[last - U1]) + U1:
+            while last < num_extras and uint64(extras[last]) == uint64(extras[last - U1]) + U1:
                 last += U1
             if last - first >= shortest:
                 intervals[_U2 * num_intervals] = extras[first]
-                intervals[_U2 * num_intervals + U1] = np.uint32(last - first)
+                intervals[_U2 * num_intervals + U1] = uint32(last - first)
                 num_intervals += U1
             else:
                 for j in range(first, last):
@@ -290,9 +290,9 @@ def _split(
 
 @inlined
 def _cost(
-    how: Encoding, node: np.uint64, degree: np.uint64, reference: np.uint64, parts: Parts, sizes: Sizes,
-    least: np.uint64,
-) -> np.uint64:  # fmt: skip
+    how: Encoding, node: uint64, degree: uint64, reference: uint64, parts: Parts, sizes: Sizes,
+    least: uint64,
+) -> uint64:  # fmt: skip
     """Return the bits of a record without its outdegree, or any number from ``least`` on if they are no fewer."""
     blocks, residuals, intervals, _ = parts
     bits = U0
@@ -301,12 +301,12 @@ def _cost(
     if reference > U0:
         bits += _length(how, COUNT, sizes.blocks)
         for j in range(U0, sizes.blocks):
-            bits += _length(how, BLOCK, np.uint64(blocks[j]) - (U1 if j > U0 else U0))
+            bits += _length(how, BLOCK, uint64(blocks[j]) - (U1 if j > U0 else U0))
     if degree > sizes.copied and how.min_interval > U0:
         bits += _length(how, INTERVAL, sizes.intervals)
         before = U0
         for j in range(U0, sizes.intervals):
-            start, size = np.uint64(intervals[_U2 * j]), np.uint64(intervals[_U2 * j + U1])
+            start, size = uint64(intervals[_U2 * j]), uint64(intervals[_U2 * j + U1])
             gap = start - before - U1 if j > U0 else _natural(start, node)
             bits += _length(how, INTERVAL, gap) + _length(how, INTERVAL, size - how.min_interval)
             before = start + size
@@ -314,7 +314,7 @@ def _cost(
     for j in range(U0, sizes.residuals):
         if bits >= least:
             return bits
-        value = np.uint64(residuals[j])
+        value = uint64(residuals[j])
         gap = value - last - U1 if j > U0 else _natural(value, node)
         bits += _length(how, RESIDUAL, gap)
         last = value
@@ -322,17 +322,15 @@ def _cost(
 
 
 @inlined
-def _put_field(
-    data: UInt8Array, at: np.uint64, how: Encoding, field: np.uint64, value: np.uint64
-) -> np.uint64:
+def _put_field(data: UInt8Array, at: uint64, how: Encoding, field: uint64, value: uint64) -> uint64:
     return put(data, at, how.codes[field], how.k, value)
 
 
 @inlined
 def _write(
-    data: UInt8Array, at: np.uint64, how: Encoding, node: np.uint64, degree: np.uint64, reference: np.uint64,
+    data: UInt8Array, at: uint64, how: Encoding, node: uint64, degree: uint64, reference: uint64,
     parts: Parts, sizes: Sizes, bits: UInt64Array,
-) -> np.uint64:  # fmt: skip
+) -> uint64:  # fmt: skip
     """Write a record without its outdegree, and add its bits to ``bits`` by their use; return the bit after it."""
     blocks, residuals, intervals, _ = parts
     start = at
@@ -343,14 +341,14 @@ def _write(
     if reference > U0:
         at = _put_field(data, at, how, COUNT, sizes.blocks)
         for j in range(U0, sizes.blocks):
-            at = _put_field(data, at, how, BLOCK, np.uint64(blocks[j]) - (U1 if j > U0 else U0))
+            at = _put_field(data, at, how, BLOCK, uint64(blocks[j]) - (U1 if j > U0 else U0))
     bits[BLOCK_BITS] += at - start
     start = at
     if degree > sizes.copied and how.min_interval > U0:
         at = _put_field(data, at, how, INTERVAL, sizes.intervals)
         before = U0
         for j in range(U0, sizes.intervals):
-            first, size = np.uint64(intervals[_U2 * j]), np.uint64(intervals[_U2 * j + U1])
+            first, size = uint64(intervals[_U2 * j]), uint64(intervals[_U2 * j + U1])
             gap = first - before - U1 if j > U0 else _natural(first, node)
             at = _put_field(data, at, how, INTERVAL, gap)
             at = _put_field(data, at, how, INTERVAL, size - how.min_interval)
@@ -359,7 +357,7 @@ def _write(
     start = at
     last = U0
     for j in range(U0, sizes.residuals):
-        value = np.uint64(residuals[j])
+        value = uint64(residuals[j])
         gap = value - last - U1 if j > U0 else _natural(value, node)
         at = _put_field(data, at, how, RESIDUAL, gap)
         last = value
@@ -368,23 +366,21 @@ def _write(
 
 
 @kernel(allocates=False)
-def _count_gaps(
-    nodes: UInt32Array, begin: np.uint64, end: np.uint64, node: np.uint64, gaps: UInt64Array
-) -> None:
+def _count_gaps(nodes: UInt32Array, begin: uint64, end: uint64, node: uint64, gaps: UInt64Array) -> None:
     """Count the gaps of an increasing list by their binary logarithms, as WebGraph does."""
     if begin == end:
         return
-    first = _natural(np.uint64(nodes[begin]), node)
+    first = _natural(uint64(nodes[begin]), node)
     if first > U0:
         gaps[_log2(first)] += U1
     for j in range(begin + U1, end):
-        gaps[_log2(np.uint64(nodes[j]) - np.uint64(nodes[j - U1]))] += U1
+        gaps[_log2(uint64(nodes[j]) - uint64(nodes[j - U1]))] += U1
 
 
 @inlined
 def _choose(
-    lists: Lists, how: Encoding, parts: Parts, node: np.uint64, begin: np.uint64, end: np.uint64
-) -> tuple[np.uint64, np.uint64]:
+    lists: Lists, how: Encoding, parts: Parts, node: uint64, begin: uint64, end: uint64
+) -> tuple[uint64, uint64]:
     """Return how far back to copy from, 0 for not at all, and the bits of the record without its outdegree."""
     offsets, nodes, base = lists
     ring = how.window + U1
@@ -397,17 +393,17 @@ def _choose(
             if deep or other == other_end:
                 continue
         sizes = _split(nodes, begin, end, other, other_end, how.min_interval, parts)
-        bits = _cost(how, node, end - begin, np.uint64(reference), parts, sizes, least)
+        bits = _cost(how, node, end - begin, uint64(reference), parts, sizes, least)
         if bits < least:
-            best, least = np.uint64(reference), bits
+            best, least = uint64(reference), bits
     return best, least
 
 
 @kernel(allocates=False)
 def encode(
     lists: Lists, how: Encoding, parts: Parts, statistics: Statistics, data: UInt8Array, lengths: UInt64Array,
-    node: np.uint64, stop: np.uint64, at: np.uint64,
-) -> tuple[np.uint64, np.uint64, np.uint64]:  # fmt: skip
+    node: uint64, stop: uint64, at: uint64,
+) -> tuple[uint64, uint64, uint64]:  # fmt: skip
     """Encode the lists of the nodes from ``node`` up to ``stop``, as far as ``data`` has room.
 
     Parameters
@@ -429,7 +425,7 @@ def encode(
         The next node and its bit. If it is before ``stop``, its record needs ``needed`` bits from ``at`` on.
     """
     offsets, nodes, base = lists
-    ring, first, room = how.window + U1, node, _U8 * np.uint64(len(data))
+    ring, first, room = how.window + U1, node, _U8 * uint64(len(data))
     while node < stop:
         begin, end = offsets[node - base], offsets[node - base + U1]
         degree = end - begin

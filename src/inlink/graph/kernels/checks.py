@@ -1,16 +1,16 @@
 """Loops that check rows and names before any other kernel reads them."""
 
-import numpy as np
+from numpy import uint64
 
 from inlink.base.arrays import AnyArray, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, item_at, kernel
 
-_U8 = np.uint64(8)
-_U29 = np.uint64(29)
-_U32 = np.uint64(32)
-_K1 = np.uint64(0x9E3779B97F4A7C15)
-_K2 = np.uint64(0xD6E8FEB86659FD93)
-_K3 = np.uint64(0xC2B2AE3D27D4EB4F)
+_U8 = uint64(8)
+_U29 = uint64(29)
+_U32 = uint64(32)
+_K1 = uint64(0x9E3779B97F4A7C15)
+_K2 = uint64(0xD6E8FEB86659FD93)
+_K3 = uint64(0xC2B2AE3D27D4EB4F)
 
 
 @kernel(allocates=False)
@@ -18,15 +18,15 @@ def wrong_arc(
     offsets: UInt64Array,
     nodes: UInt32Array,
     weights: AnyArray,
-    most: np.uint64,
+    most: uint64,
     turned: bool,
-    limit: np.uint64,
+    limit: uint64,
     nodes_at: UInt32Array,
-    base: np.uint64,
-    first: np.uint64,
-    row: np.uint64,
-    least: np.uint64,
-) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
+    base: uint64,
+    first: uint64,
+    row: uint64,
+    least: uint64,
+) -> tuple[uint64, uint64, uint64, uint64]:
     """Check a block of arcs: each node exists, rows increase, and weights are above 0 and finite.
 
     Parameters
@@ -58,7 +58,7 @@ def wrong_arc(
         of all arcs, which is the same for outlinks and inlinks that hold the same arcs.
     """
     split = len(nodes_at) > 0
-    count = np.uint64(len(nodes))
+    count = uint64(len(nodes))
     weighted = len(weights) > 0
     row_shift = U0 if turned else _U32
     node_shift = _U32 if turned else U0
@@ -70,16 +70,16 @@ def wrong_arc(
         stop = min(offsets[row + U1] - first, count)
         if offsets[row] == first + at:
             least = U0
-        near = (np.uint64(nodes_at[base + row]) if split else base + row) << row_shift
+        near = (uint64(nodes_at[base + row]) if split else base + row) << row_shift
         for k in range(at, stop):
-            node = np.uint64(nodes[k])
+            node = uint64(nodes[k])
             if node < least or node >= limit:
                 return k, row, least, total
-            far = np.uint64(nodes_at[node]) if split else node
+            far = uint64(nodes_at[node]) if split else node
             code = (near | (far << node_shift)) * _K1
             code ^= code >> _U29
             if weighted:
-                weight = np.uint64(weights[k])
+                weight = uint64(weights[k])
                 if weight == U0 or weight > most:
                     return k, row, least, total
                 code += weight * _K3
@@ -92,8 +92,8 @@ def wrong_arc(
 
 @kernel(allocates=False)
 def wrong_name(
-    text: UInt8Array, offsets: UInt64Array, order: UInt32Array, low: np.uint64, high: np.uint64
-) -> np.uint64:
+    text: UInt8Array, offsets: UInt64Array, order: UInt32Array, low: uint64, high: uint64
+) -> uint64:
     """Return the first place of the order in ``range(low, high)`` whose name is not above the name before.
 
     Return ``high`` if there is none.
@@ -109,28 +109,28 @@ def wrong_name(
     low, high : uint64
         The places to check, ``high`` excluded.
     """
-    n = np.uint64(len(offsets)) - U1
+    n = uint64(len(offsets)) - U1
     ordered = len(order) > 0
     for place in range(low, high):
-        node = np.uint64(order[place]) if ordered else np.uint64(place)
+        node = uint64(order[place]) if ordered else uint64(place)
         if node >= n:
-            return np.uint64(place)
+            return uint64(place)
         if place == U0:
             continue
-        before = np.uint64(order[place - U1]) if ordered else place - U1
+        before = uint64(order[place - U1]) if ordered else place - U1
         if before >= n:
-            return np.uint64(place)
+            return uint64(place)
         a, b = offsets[before], offsets[node]
         a_size, b_size = offsets[before + U1] - a, offsets[node + U1] - b
         both = min(a_size, b_size)
         k = U0
-        while k + _U8 <= both and item_at(text, a + k, np.uint64) == item_at(text, b + k, np.uint64):
+        while k + _U8 <= both and item_at(text, a + k, uint64) == item_at(text, b + k, uint64):
             k += _U8
         while k < both and text[a + k] == text[b + k]:
             k += U1
         if k == both:
             if a_size >= b_size:
-                return np.uint64(place)
+                return uint64(place)
         elif text[a + k] > text[b + k]:
-            return np.uint64(place)
+            return uint64(place)
     return high

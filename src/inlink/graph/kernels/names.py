@@ -4,38 +4,39 @@ Strings are compared as unsigned bytes, in the order of ``sorted()`` on bytes.
 """
 
 import numpy as np
+from numpy import int64, uint8, uint32, uint64
 
 from inlink.base.arrays import Int64Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, kernel
 from inlink.errors import InputError
 
-EMPTY = np.uint32(0xFFFFFFFF)
-_K1 = np.uint64(0x9E3779B97F4A7C15)
-_K2 = np.uint64(0xD6E8FEB86659FD93)
-_U2 = np.uint64(2)
-_U8 = np.uint64(8)
-_U32 = np.uint64(32)
-_GROUP = np.uint64(32)
+EMPTY = uint32(0xFFFFFFFF)
+_K1 = uint64(0x9E3779B97F4A7C15)
+_K2 = uint64(0xD6E8FEB86659FD93)
+_U2 = uint64(2)
+_U8 = uint64(8)
+_U32 = uint64(32)
+_GROUP = uint64(32)
 
 
 @kernel
-def _word(text: UInt8Array, start: np.uint64, stop: np.uint64) -> np.uint64:
+def _word(text: UInt8Array, start: uint64, stop: uint64) -> uint64:
     """Up to eight bytes as a big-endian number, filled with zeros. Its order is the order of the bytes."""
     word = U0
     if stop - start >= _U8 and stop > start:
         for k in range(U0, _U8):
-            word = (word << _U8) | np.uint64(text[start + k])
+            word = (word << _U8) | uint64(text[start + k])
         return word
     for k in range(U0, _U8):
         byte = U0
         if start + k < stop:
-            byte = np.uint64(text[start + k])
+            byte = uint64(text[start + k])
         word = (word << _U8) | byte
     return word
 
 
 @kernel
-def _hash(text: UInt8Array, start: np.uint64, stop: np.uint64, seed: np.uint64) -> np.uint64:
+def _hash(text: UInt8Array, start: uint64, stop: uint64, seed: uint64) -> uint64:
     state = seed ^ ((stop - start) * _K1)
     at = start
     while at < stop:
@@ -47,7 +48,7 @@ def _hash(text: UInt8Array, start: np.uint64, stop: np.uint64, seed: np.uint64) 
 
 
 @kernel
-def _same(a: UInt8Array, a0: np.uint64, a1: np.uint64, b: UInt8Array, b0: np.uint64, b1: np.uint64) -> bool:
+def _same(a: UInt8Array, a0: uint64, a1: uint64, b: UInt8Array, b0: uint64, b1: uint64) -> bool:
     if a1 - a0 != b1 - b0:
         return False
     for k in range(U0, a1 - a0):
@@ -60,15 +61,15 @@ def _same(a: UInt8Array, a0: np.uint64, a1: np.uint64, b: UInt8Array, b0: np.uin
 def number(
     text: UInt8Array,
     offsets: UInt64Array,
-    seed: np.uint64,
+    seed: uint64,
     slots: UInt32Array,
     prints: UInt32Array,
     known_text: UInt8Array,
     known_offsets: UInt64Array,
-    num_names: np.uint64,
-    first: np.uint64,
+    num_names: uint64,
+    first: uint64,
     ids: UInt32Array,
-) -> tuple[np.uint64, np.uint64]:
+) -> tuple[uint64, uint64]:
     """Give each name its number. A new name gets the next number.
 
     ``slots`` is an open-addressed hash table of numbers, and ``prints`` holds 32 more bits of each hash. If both agree,
@@ -78,10 +79,10 @@ def number(
     Names are processed in groups. A whole group is hashed first, so that the processor waits for all its table slots at
     once, and then for the bytes of all its names.
     """
-    mask = np.uint64(len(slots)) - U1
-    limit = np.uint64(len(slots)) * np.uint64(7) // np.uint64(10)
-    count = np.uint64(len(offsets)) - U1
-    codes = np.empty(_GROUP, np.uint64)
+    mask = uint64(len(slots)) - U1
+    limit = uint64(len(slots)) * uint64(7) // uint64(10)
+    count = uint64(len(offsets)) - U1
+    codes = np.empty(_GROUP, uint64)
     touched = U0
     for low in range(first, count, _GROUP):
         high = min(low + _GROUP, count)
@@ -89,34 +90,32 @@ def number(
             codes[i - low] = _hash(text, offsets[i], offsets[i + U1], seed)
         for i in range(low, high):
             slot = codes[i - low] & mask
-            touched += np.uint64(prints[slot])
+            touched += uint64(prints[slot])
             node = slots[slot]
             if node != EMPTY:
-                touched += np.uint64(
-                    known_text[min(known_offsets[np.uint64(node)], np.uint64(len(known_text)) - U1)]
-                )
+                touched += uint64(known_text[min(known_offsets[uint64(node)], uint64(len(known_text)) - U1)])
         for i in range(low, high):
             start, stop = offsets[i], offsets[i + U1]
             code = codes[i - low]
-            mark = np.uint32(code >> _U32)
+            mark = uint32(code >> _U32)
             slot = code & mask
             while True:
                 node = slots[slot]
                 if node == EMPTY:
-                    room = known_offsets[num_names] + (stop - start) <= np.uint64(len(known_text))
-                    if num_names >= limit or not room or num_names + U1 >= np.uint64(len(known_offsets)):
+                    room = known_offsets[num_names] + (stop - start) <= uint64(len(known_text))
+                    if num_names >= limit or not room or num_names + U1 >= uint64(len(known_offsets)):
                         return i, num_names
                     at = known_offsets[num_names]
                     for k in range(U0, stop - start):
                         known_text[at + k] = text[start + k]
                     known_offsets[num_names + U1] = at + (stop - start)
-                    slots[slot] = np.uint32(num_names)
+                    slots[slot] = uint32(num_names)
                     prints[slot] = mark
-                    ids[i] = np.uint32(num_names)
+                    ids[i] = uint32(num_names)
                     num_names += U1
                     break
                 if prints[slot] == mark:
-                    n = np.uint64(node)
+                    n = uint64(node)
                     if _same(text, start, stop, known_text, known_offsets[n], known_offsets[n + U1]):
                         ids[i] = node
                         break
@@ -130,24 +129,24 @@ def number(
 def refill(
     slots: UInt32Array,
     prints: UInt32Array,
-    seed: np.uint64,
+    seed: uint64,
     text: UInt8Array,
     offsets: UInt64Array,
-    num_names: np.uint64,
+    num_names: uint64,
 ) -> None:
     """Put all known names into a new, empty table."""
-    mask = np.uint64(len(slots)) - U1
+    mask = uint64(len(slots)) - U1
     for i in range(U0, num_names):
         code = _hash(text, offsets[i], offsets[i + U1], seed)
         slot = code & mask
         while slots[slot] != EMPTY:
             slot = (slot + U1) & mask
-        slots[slot] = np.uint32(i)
-        prints[slot] = np.uint32(code >> _U32)
+        slots[slot] = uint32(i)
+        prints[slot] = uint32(code >> _U32)
 
 
 @kernel
-def less(text: UInt8Array, offsets: UInt64Array, a: np.uint64, b: np.uint64, depth: np.uint64) -> bool:
+def less(text: UInt8Array, offsets: UInt64Array, a: uint64, b: uint64, depth: uint64) -> bool:
     """Return whether name ``a`` comes before name ``b``, given that they agree on the first ``depth`` bytes."""
     a0, a1, b0, b1 = offsets[a] + depth, offsets[a + U1], offsets[b] + depth, offsets[b + U1]
     while a0 < a1 and b0 < b1:
@@ -167,17 +166,17 @@ def sort_names(text: UInt8Array, offsets: UInt64Array, order: UInt32Array, words
     untrusted and could make a fixed choice quadratic. Bentley & Sedgewick, "Fast algorithms for sorting and searching
     strings", SODA 1997.
     """
-    stack = np.empty((64, 3), np.uint64)
+    stack = np.empty((64, 3), uint64)
     top = U0
-    low, high, depth = U0, np.uint64(len(order)), U0
+    low, high, depth = U0, uint64(len(order)), U0
     loaded = False
     dice = _K2
     while True:
-        if high - low < np.uint64(12):
+        if high - low < uint64(12):
             for i in range(low + U1, high):
                 node = order[i]
                 k = i
-                while k > low and less(text, offsets, np.uint64(node), np.uint64(order[k - U1]), depth):
+                while k > low and less(text, offsets, uint64(node), uint64(order[k - U1]), depth):
                     order[k] = order[k - U1]
                     k -= U1
                 order[k] = node
@@ -190,8 +189,8 @@ def sort_names(text: UInt8Array, offsets: UInt64Array, order: UInt32Array, words
         if not loaded:
             for k in range(low, high):
                 node = order[k]
-                stop = offsets[np.uint64(node) + U1]
-                words[k] = _word(text, min(offsets[np.uint64(node)] + depth, stop), stop)
+                stop = offsets[uint64(node) + U1]
+                words[k] = _word(text, min(offsets[uint64(node)] + depth, stop), stop)
         size = high - low
         dice = dice * _K1 + U1
         x, y, z = (
@@ -219,20 +218,20 @@ def sort_names(text: UInt8Array, offsets: UInt64Array, order: UInt32Array, words
         begin = lt
         for k in range(lt, gt):
             node = order[k]
-            length = offsets[np.uint64(node) + U1] - offsets[np.uint64(node)]
+            length = offsets[uint64(node) + U1] - offsets[uint64(node)]
             if length <= depth + _U8:
                 order[k] = order[begin]
                 spot = begin
                 while spot > lt:
-                    other = np.uint64(order[spot - U1])
+                    other = uint64(order[spot - U1])
                     if offsets[other + U1] - offsets[other] <= length:
                         break
                     order[spot] = order[spot - U1]
                     spot -= U1
                 order[spot] = node
                 begin += U1
-        if top + _U2 > np.uint64(len(stack)):
-            larger = np.empty((len(stack) * 2, 3), np.uint64)
+        if top + _U2 > uint64(len(stack)):
+            larger = np.empty((len(stack) * 2, 3), uint64)
             larger[: len(stack)] = stack
             stack = larger
         # the lowest bit says whether the words of the part are loaded already
@@ -248,21 +247,21 @@ def find_many(
     text: UInt8Array, offsets: UInt64Array, order: UInt32Array, wanted: UInt8Array, places: UInt64Array
 ) -> Int64Array:
     """The node of each wanted name; -1 if there is none."""
-    n = np.uint64(len(offsets)) - U1
-    count = np.uint64(len(places)) - U1
-    nodes = np.full(count, -1, np.int64)
+    n = uint64(len(offsets)) - U1
+    count = uint64(len(places)) - U1
+    nodes = np.full(count, -1, int64)
     for i in range(U0, count):
         low, high = U0, n
         w0, w1 = places[i], places[i + U1]
         while low < high:
             middle = (low + high) >> U1
-            node = np.uint64(order[middle]) if len(order) > 0 else middle
+            node = uint64(order[middle]) if len(order) > 0 else middle
             n0, n1 = offsets[node], offsets[node + U1]
             k = U0
             while n0 + k < n1 and w0 + k < w1 and text[n0 + k] == wanted[w0 + k]:
                 k += U1
             if n0 + k == n1 and w0 + k == w1:
-                nodes[i] = np.int64(node)
+                nodes[i] = int64(node)
                 break
             if w0 + k < w1 and (n0 + k == n1 or text[n0 + k] < wanted[w0 + k]):
                 low = middle + U1
@@ -274,30 +273,30 @@ def find_many(
 @kernel
 def gather(text: UInt8Array, offsets: UInt64Array, nodes: UInt32Array) -> tuple[UInt8Array, UInt64Array]:
     """The names of the given nodes, one after the other."""
-    count = np.uint64(len(nodes))
-    places = np.empty(count + U1, np.uint64)
+    count = uint64(len(nodes))
+    places = np.empty(count + U1, uint64)
     total = U0
     for i in range(U0, count):
         places[i] = total
-        node = np.uint64(nodes[i])
+        node = uint64(nodes[i])
         total += offsets[node + U1] - offsets[node]
     places[count] = total
-    out = np.empty(total, np.uint8)
+    out = np.empty(total, uint8)
     for i in range(U0, count):
-        start = offsets[np.uint64(nodes[i])]
+        start = offsets[uint64(nodes[i])]
         for k in range(U0, places[i + U1] - places[i]):
             out[places[i] + k] = text[start + k]
     return out, places
 
 
 @kernel
-def first_twin(text: UInt8Array, offsets: UInt64Array, order: UInt32Array) -> np.int64:
+def first_twin(text: UInt8Array, offsets: UInt64Array, order: UInt32Array) -> int64:
     """The first place in ``order`` with the same name as the place before; -1 if there is none."""
-    for k in range(U1, np.uint64(len(order))):
-        a, b = np.uint64(order[k - U1]), np.uint64(order[k])
+    for k in range(U1, uint64(len(order))):
+        a, b = uint64(order[k - U1]), uint64(order[k])
         if _same(text, offsets[a], offsets[a + U1], text, offsets[b], offsets[b + U1]):
-            return np.int64(k)
-    return np.int64(-1)
+            return int64(k)
+    return int64(-1)
 
 
 def order_of(text: UInt8Array, offsets: UInt64Array) -> UInt32Array | None:
@@ -309,8 +308,8 @@ def order_of(text: UInt8Array, offsets: UInt64Array) -> UInt32Array | None:
         If two names are the same.
     """
     count = len(offsets) - 1
-    order = np.arange(count, dtype=np.uint32)
-    sort_names(text, offsets, order, np.empty(count, np.uint64))
+    order = np.arange(count, dtype=uint32)
+    sort_names(text, offsets, order, np.empty(count, uint64))
     twin = int(first_twin(text, offsets, order))
     if twin >= 0:
         a, b = int(order[twin - 1]), int(order[twin])
@@ -322,7 +321,7 @@ def order_of(text: UInt8Array, offsets: UInt64Array) -> UInt32Array | None:
 @kernel
 def is_count(order: UInt32Array) -> bool:
     """Return whether ``order`` is 0, 1, 2, …"""
-    for k in range(U0, np.uint64(len(order))):
-        if np.uint64(order[k]) != k:
+    for k in range(U0, uint64(len(order))):
+        if uint64(order[k]) != k:
             return False
     return True

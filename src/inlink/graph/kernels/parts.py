@@ -4,35 +4,36 @@ Numbers are coded as LEB128: seven bits a byte, the lowest first, and the highes
 """
 
 import numpy as np
+from numpy import float64, int64, uint8, uint32, uint64
 
 from inlink.base.arrays import BoolArray, Float64Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, inlined, kernel
 
-_U7 = np.uint64(7)
-_U32 = np.uint64(32)
-_U63 = np.uint64(63)
-_LOW = np.uint64(0xFFFFFFFF)
-_BYTE = np.uint64(127)
-_MORE = np.uint64(128)
+_U7 = uint64(7)
+_U32 = uint64(32)
+_U63 = uint64(63)
+_LOW = uint64(0xFFFFFFFF)
+_BYTE = uint64(127)
+_MORE = uint64(128)
 
 
 @inlined
-def _put(out: UInt8Array, at: np.uint64, value: np.uint64) -> np.uint64:
+def _put(out: UInt8Array, at: uint64, value: uint64) -> uint64:
     """Write a number; return the place behind it. At most five bytes below 2³², at most ten at all."""
     while value >= _MORE:
-        out[at] = np.uint8((value & _BYTE) | _MORE)
+        out[at] = uint8((value & _BYTE) | _MORE)
         value >>= _U7
         at += U1
-    out[at] = np.uint8(value)
+    out[at] = uint8(value)
     return at + U1
 
 
 @inlined
-def _get(data: UInt8Array, at: np.uint64, stop: np.uint64) -> tuple[np.uint64, np.uint64]:
+def _get(data: UInt8Array, at: uint64, stop: uint64) -> tuple[uint64, uint64]:
     """Read a number; return it and the place behind it, which is never behind `stop`."""
     value, shift, more = U0, U0, _MORE
     while more >= _MORE and at < stop:
-        more = np.uint64(data[at])
+        more = uint64(data[at])
         value |= (more & _BYTE) << shift
         shift = (shift + _U7) & _U63
         at += U1
@@ -44,14 +45,14 @@ def _get(data: UInt8Array, at: np.uint64, stop: np.uint64) -> tuple[np.uint64, n
 
 @kernel
 def encode_arcs(
-    arcs: UInt64Array, first: np.uint64, base: np.uint64, rows: UInt8Array, targets: UInt8Array
-) -> tuple[np.uint64, np.uint64]:
+    arcs: UInt64Array, first: uint64, base: uint64, rows: UInt8Array, targets: UInt8Array
+) -> tuple[uint64, uint64]:
     """Code sorted arcs. Return the numbers of bytes used in `rows` and in `targets`.
 
     `rows` has for each source its difference to the source before (at the beginning: to `first`) and the number of its
     arcs; `targets` has for each arc the difference to the target before in the row (at its beginning: to `base`).
     """
-    r, t, k, n = U0, U0, U0, np.uint64(len(arcs))
+    r, t, k, n = U0, U0, U0, uint64(len(arcs))
     before = first
     while k < n:
         source = arcs[k] >> _U32
@@ -71,15 +72,15 @@ def encode_arcs(
 def decode_arcs(
     rows: UInt8Array,
     targets: UInt8Array,
-    first: np.uint64,
-    base: np.uint64,
-    nodes: np.uint64,
+    first: uint64,
+    base: uint64,
+    nodes: uint64,
     out: UInt64Array,
 ) -> bool:
     """Reverse :func:`encode_arcs`. Return False unless `out` is filled with sorted arcs between nodes below `nodes`."""
-    r, t, k, n = U0, U0, U0, np.uint64(len(out))
+    r, t, k, n = U0, U0, U0, uint64(len(out))
     source, begun = first, False
-    r_stop, t_stop = np.uint64(len(rows)), np.uint64(len(targets))
+    r_stop, t_stop = uint64(len(rows)), uint64(len(targets))
     while k < n:
         step, r = _get(rows, r, r_stop)
         degree, r = _get(rows, r, r_stop)
@@ -99,53 +100,53 @@ def decode_arcs(
 
 
 @kernel
-def decode_rows(rows: UInt8Array, nodes: np.uint64, sources: UInt64Array, degrees: UInt64Array) -> np.int64:
+def decode_rows(rows: UInt8Array, nodes: uint64, sources: UInt64Array, degrees: UInt64Array) -> int64:
     """Read only the sources of coded arcs and the number of arcs of each. Return the number of rows, -1 for damage."""
-    at, stop, count, source = U0, np.uint64(len(rows)), U0, U0
+    at, stop, count, source = U0, uint64(len(rows)), U0, U0
     while at < stop:
         step, at = _get(rows, at, stop)
         degree, at = _get(rows, at, stop)
         source += step
-        if step > _LOW or source >= nodes or count == np.uint64(len(sources)):
-            return np.int64(-1)
+        if step > _LOW or source >= nodes or count == uint64(len(sources)):
+            return int64(-1)
         sources[count], degrees[count] = source, degree
         count += U1
-    return np.int64(count)
+    return int64(count)
 
 
 @kernel
-def encode_counts(values: Float64Array, out: UInt8Array) -> np.uint64:
+def encode_counts(values: Float64Array, out: UInt8Array) -> uint64:
     """Code whole numbers below 2⁵³. Return the number of used bytes, at most eight for each number."""
     at = U0
-    for k in range(U0, np.uint64(len(values))):
-        at = _put(out, at, np.uint64(values[k]))
+    for k in range(U0, uint64(len(values))):
+        at = _put(out, at, uint64(values[k]))
     return at
 
 
 @kernel
 def decode_counts(data: UInt8Array, out: Float64Array) -> bool:
     """Reverse :func:`encode_counts`. Return False unless the data are that many numbers above 0."""
-    at, stop = U0, np.uint64(len(data))
-    for k in range(U0, np.uint64(len(out))):
+    at, stop = U0, uint64(len(data))
+    for k in range(U0, uint64(len(out))):
         value, at = _get(data, at, stop)
         if value == U0:
             return False
-        out[k] = np.float64(value)
+        out[k] = float64(value)
     return bool(at == stop)
 
 
 @kernel
-def count_bins(arcs: UInt64Array, places: UInt32Array, shift: np.uint64, bins: UInt64Array) -> None:
+def count_bins(arcs: UInt64Array, places: UInt32Array, shift: uint64, bins: UInt64Array) -> None:
     """Count the arcs of each bin of ``2**shift`` places of targets."""
-    for k in range(U0, np.uint64(len(arcs))):
-        bins[np.uint64(places[arcs[k] & _LOW]) >> shift] += U1
+    for k in range(U0, uint64(len(arcs))):
+        bins[uint64(places[arcs[k] & _LOW]) >> shift] += U1
 
 
 @kernel
 def split_targets(
     arcs: UInt64Array,
     weights: Float64Array,
-    shift: np.uint64,
+    shift: uint64,
     range_of: UInt32Array,
     out: UInt64Array,
     out_weights: Float64Array,
@@ -156,14 +157,14 @@ def split_targets(
     ``range_of`` gives the range of each bin of ``2**shift`` targets; range *p* then is ``out[ends[p]:ends[p + 1]]``.
     """
     ends[:] = U0
-    for k in range(U0, np.uint64(len(arcs))):
-        ends[np.uint64(range_of[(arcs[k] & _LOW) >> shift]) + U1] += U1
-    for p in range(U1, np.uint64(len(ends))):
+    for k in range(U0, uint64(len(arcs))):
+        ends[uint64(range_of[(arcs[k] & _LOW) >> shift]) + U1] += U1
+    for p in range(U1, uint64(len(ends))):
         ends[p] += ends[p - U1]
     weighted = len(weights) > 0
     at = ends.copy()
-    for k in range(U0, np.uint64(len(arcs))):
-        p = np.uint64(range_of[(arcs[k] & _LOW) >> shift])
+    for k in range(U0, uint64(len(arcs))):
+        p = uint64(range_of[(arcs[k] & _LOW) >> shift])
         out[at[p]] = arcs[k]
         if weighted:
             out_weights[at[p]] = weights[k]
@@ -181,17 +182,17 @@ def encode_names(
     shared: UInt8Array,
     lengths: UInt8Array,
     rest: UInt8Array,
-) -> tuple[np.uint64, np.uint64, np.uint64]:
+) -> tuple[uint64, uint64, uint64]:
     """Code sorted names: the number of bytes each shares with the name before, the number that follow, and these bytes.
 
     `last` is the name before the first. Returns the number of used bytes of each of the three outputs.
     """
     a, b, c = U0, U0, U0
-    for i in range(U0, np.uint64(len(offsets)) - U1):
+    for i in range(U0, uint64(len(offsets)) - U1):
         start, stop = offsets[i], offsets[i + U1]
         size, k = stop - start, U0
         if i == U0:
-            before = np.uint64(len(last))
+            before = uint64(len(last))
             while k < size and k < before and text[start + k] == last[k]:
                 k += U1
         else:
@@ -212,26 +213,26 @@ def measure_names(
     shared: UInt8Array,
     lengths: UInt8Array,
     rest: UInt8Array,
-    count: np.uint64,
-    last: np.uint64,
-    most: np.uint64,
-) -> np.int64:
+    count: uint64,
+    last: uint64,
+    most: uint64,
+) -> int64:
     """Return the number of bytes of coded names, the name before the first having `last`; -1 for damage."""
     a, b, used, total = U0, U0, U0, U0
-    a_stop, b_stop = np.uint64(len(shared)), np.uint64(len(lengths))
+    a_stop, b_stop = uint64(len(shared)), uint64(len(lengths))
     for _ in range(U0, count):
         same, a = _get(shared, a, a_stop)
         more, b = _get(lengths, b, b_stop)
-        if same > last or more > np.uint64(len(rest)) - used:
-            return np.int64(-1)
+        if same > last or more > uint64(len(rest)) - used:
+            return int64(-1)
         last = same + more
         used += more
         total += last
         if total > most:
-            return np.int64(-1)
-    if a != a_stop or b != b_stop or used != np.uint64(len(rest)):
-        return np.int64(-1)
-    return np.int64(total)
+            return int64(-1)
+    if a != a_stop or b != b_stop or used != uint64(len(rest)):
+        return int64(-1)
+    return int64(total)
 
 
 @kernel
@@ -245,10 +246,10 @@ def decode_names(
 ) -> None:
     """Reverse :func:`encode_names`, for names that :func:`measure_names` found sound."""
     a, b, used, at = U0, U0, U0, U0
-    a_stop, b_stop = np.uint64(len(shared)), np.uint64(len(lengths))
+    a_stop, b_stop = uint64(len(shared)), uint64(len(lengths))
     offsets[0] = U0
     begin = U0
-    for i in range(U0, np.uint64(len(offsets)) - U1):
+    for i in range(U0, uint64(len(offsets)) - U1):
         same, a = _get(shared, a, a_stop)
         more, b = _get(lengths, b, b_stop)
         start = at
@@ -272,7 +273,7 @@ def load_names(
     offsets: UInt64Array,
     last: UInt8Array,
     first: bool,
-    lane: np.uint64,
+    lane: uint64,
     texts: UInt8Array,
     ends: UInt32Array,
     shared: UInt32Array,
@@ -282,10 +283,10 @@ def load_names(
     Write to `shared` the number of bytes that each name shares with the name before. `first` is True if there is no
     name before.
     """
-    ends[lane, 0] = np.uint32(0)
-    before = np.uint64(len(last))
+    ends[lane, 0] = uint32(0)
+    before = uint64(len(last))
     at, begin = U0, U0
-    for i in range(U0, np.uint64(len(offsets)) - U1):
+    for i in range(U0, uint64(len(offsets)) - U1):
         start, size, k = at, offsets[i + U1] - offsets[i], U0
         for j in range(offsets[i], offsets[i + U1]):
             texts[lane, at] = text[j]
@@ -300,16 +301,16 @@ def load_names(
                 k += U1
             if k == size or (k < before and texts[lane, start + k] < texts[lane, begin + k]):
                 return False
-        shared[lane, i] = np.uint32(k)
-        ends[lane, i + U1] = np.uint32(at)
+        shared[lane, i] = uint32(k)
+        ends[lane, i + U1] = uint32(at)
         begin, before = start, size
     return True
 
 
 @inlined
 def _play(
-    a: np.uint64,
-    b: np.uint64,
+    a: uint64,
+    b: uint64,
     texts: UInt8Array,
     ends: UInt32Array,
     place: UInt64Array,
@@ -329,8 +330,8 @@ def _play(
     if same[a] != same[b]:
         return bool(same[a] > same[b])
     k = same[a]
-    a0, a1 = np.uint64(ends[a, place[a]]), np.uint64(ends[a, place[a] + U1])
-    b0, b1 = np.uint64(ends[b, place[b]]), np.uint64(ends[b, place[b] + U1])
+    a0, a1 = uint64(ends[a, place[a]]), uint64(ends[a, place[a] + U1])
+    b0, b1 = uint64(ends[b, place[b]]), uint64(ends[b, place[b] + U1])
     while a0 + k < a1 and b0 + k < b1 and texts[a, a0 + k] == texts[b, b0 + k]:
         k += U1
     wins = a0 + k == a1 or (b0 + k < b1 and texts[a, a0 + k] < texts[b, b0 + k])
@@ -349,10 +350,10 @@ def first_round(
     place: UInt64Array,
     same: UInt64Array,
     over: BoolArray,
-) -> np.uint64:
+) -> uint64:
     """Play the first round between all lanes, a power of two of them, and return the winner."""
-    lanes = np.uint64(len(losers))
-    winners = np.empty(lanes + lanes, np.uint64)
+    lanes = uint64(len(losers))
+    winners = np.empty(lanes + lanes, uint64)
     for lane in range(U0, lanes):
         winners[lanes + lane] = lane
     for node in range(U1, lanes):
@@ -367,7 +368,7 @@ def first_round(
 
 @kernel
 def merge_names(
-    winner: np.uint64,
+    winner: uint64,
     moved: bool,
     losers: UInt64Array,
     texts: UInt8Array,
@@ -381,7 +382,7 @@ def merge_names(
     state: UInt64Array,
     text: UInt8Array,
     offsets: UInt64Array,
-) -> np.uint64:
+) -> uint64:
     """Take names in byte order from all lanes, equal names once, until a lane is empty or the output is full.
 
     A tournament of losers that compares only bytes after a common beginning: Bingmann, Eberle and Sanders,
@@ -392,7 +393,7 @@ def merge_names(
     the output. The number of each name is written to `maps`. Returns the lane to fill. If that lane is over or has
     names left, the output is full: it is the winner for the next call, after the output was emptied.
     """
-    lanes = np.uint64(len(losers))
+    lanes = uint64(len(losers))
     num_names, length, filled, used = state[0], state[1], state[2], state[3]
     while True:
         if moved:
@@ -406,9 +407,9 @@ def merge_names(
         if over[winner]:
             break
         at = place[winner]
-        start, stop = np.uint64(ends[winner, at]), np.uint64(ends[winner, at + U1])
+        start, stop = uint64(ends[winner, at]), uint64(ends[winner, at + U1])
         if num_names == U0 or same[winner] < length or stop - start != length:
-            if filled + U1 == np.uint64(len(offsets)) or used + (stop - start) > np.uint64(len(text)):
+            if filled + U1 == uint64(len(offsets)) or used + (stop - start) > uint64(len(text)):
                 break
             for k in range(start, stop):
                 text[used] = texts[winner, k]
@@ -417,12 +418,12 @@ def merge_names(
             offsets[filled] = used
             length = stop - start
             num_names += U1
-        maps[winner, at] = np.uint32(num_names - U1)
+        maps[winner, at] = uint32(num_names - U1)
         at += U1
         place[winner] = at
         if at == counts[winner]:
             break
-        same[winner] = np.uint64(shared[winner, at])
+        same[winner] = uint64(shared[winner, at])
         moved = True
     state[0], state[1], state[2], state[3] = num_names, length, filled, used
     return winner

@@ -18,6 +18,7 @@ Source: Lemire, Kurz & Rupp, "Stream VByte: faster byte-oriented integer compres
 """
 
 import numpy as np
+from numpy import uint8, uint32, uint64
 
 from inlink.base.arrays import UInt8Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, Index, inlined, item_at, kernel
@@ -41,21 +42,21 @@ __all__ = [
 MOST = 10
 """A row of d sources has at most 10 + 5 · d bytes."""
 
-_U2, _U3, _U4, _U8, _U24 = (np.uint64(k) for k in (2, 3, 4, 8, 24))
-_TWO_BITS = np.uint64(3)
+_U2, _U3, _U4, _U8, _U24 = (uint64(k) for k in (2, 3, 4, 8, 24))
+_TWO_BITS = uint64(3)
 # A degree from this number on takes four bytes more.
-_LONG = np.uint64(63)
-_START, _PAD, _BLOCK = np.uint64(START), np.uint64(PAD), np.uint64(BLOCK)
-_LOW32 = np.uint64(0xFFFFFFFF)
-_LOW40 = np.uint64(0xFFFFFFFFFF)
-_U16, _U32, _U40, _U48, _U56, _BYTE = (np.uint64(k) for k in (16, 32, 40, 48, 56, 255))
+_LONG = uint64(63)
+_START, _PAD, _BLOCK = uint64(START), uint64(PAD), uint64(BLOCK)
+_LOW32 = uint64(0xFFFFFFFF)
+_LOW40 = uint64(0xFFFFFFFFFF)
+_U16, _U32, _U40, _U48, _U56, _BYTE = (uint64(k) for k in (16, 32, 40, 48, 56, 255))
 
 
 def _quads() -> UInt64Array:
     """For each byte of sizes, eight bytes: where the first 1, 2, 3 and 4 numbers end, and the bits of each number."""
     sizes = np.arange(256)[:, None] >> np.arange(0, 8, 2) & 3
     ends = np.cumsum(sizes + 1, 1)
-    return np.concatenate([ends, 8 * sizes + 8], 1).astype(np.uint8).view("<u8").ravel().astype(np.uint64)
+    return np.concatenate([ends, 8 * sizes + 8], 1).astype(uint8).view("<u8").ravel().astype(uint64)
 
 
 _QUADS = _quads()
@@ -64,20 +65,20 @@ _QUADS = _quads()
 @inlined
 def start_of(starts: UInt8Array, place: Index) -> Index:
     """The first byte of the row of a linking node."""
-    return np.uint64(item_at(starts, place * _START, np.uint64)) & _LOW40
+    return uint64(item_at(starts, place * _START, uint64)) & _LOW40
 
 
 @inlined
 def number_at(rows: UInt8Array, at: Index, size: Index) -> Index:
     """The number of ``size`` + 1 bytes that begins at a byte."""
     # Processors have an instruction for this mask.
-    return np.uint64(item_at(rows, at, np.uint32)) & ((U1 << ((size << _U3) + _U8)) - U1)
+    return uint64(item_at(rows, at, uint32)) & ((U1 << ((size << _U3) + _U8)) - U1)
 
 
 @inlined
 def size_at(rows: UInt8Array, slot: Index) -> Index:
     """Return the number of bytes − 1 of a number, whose two bits are at 2 · ``slot``."""
-    return (np.uint64(rows[slot >> _U2]) >> ((slot & _TWO_BITS) << U1)) & _TWO_BITS
+    return (uint64(rows[slot >> _U2]) >> ((slot & _TWO_BITS) << U1)) & _TWO_BITS
 
 
 @inlined
@@ -90,10 +91,10 @@ def skipped_in(sizes: Index, count: Index) -> Index:
 def quad_at(rows: UInt8Array, sizes: Index, at: Index) -> tuple[Index, Index, Index, Index]:
     """The four numbers that begin at a byte. Their sizes are the four pairs of bits in ``sizes``, the lowest first."""
     quad = _QUADS[sizes]
-    first = np.uint64(item_at(rows, at, np.uint32))
-    second = np.uint64(item_at(rows, at + (quad & _BYTE), np.uint32))
-    third = np.uint64(item_at(rows, at + ((quad >> _U8) & _BYTE), np.uint32))
-    fourth = np.uint64(item_at(rows, at + ((quad >> _U16) & _BYTE), np.uint32))
+    first = uint64(item_at(rows, at, uint32))
+    second = uint64(item_at(rows, at + (quad & _BYTE), uint32))
+    third = uint64(item_at(rows, at + ((quad >> _U8) & _BYTE), uint32))
+    fourth = uint64(item_at(rows, at + ((quad >> _U16) & _BYTE), uint32))
     return (
         first & ((U1 << ((quad >> _U32) & _BYTE)) - U1),
         second & ((U1 << ((quad >> _U40) & _BYTE)) - U1),
@@ -108,11 +109,11 @@ def opened(rows: UInt8Array, at: Index, pivot: Index) -> tuple[Index, Index, Ind
 
     Without sources the byte is the one after the row.
     """
-    head = np.uint64(rows[at])
+    head = uint64(rows[at])
     degree, size = head >> _U2, head & _TWO_BITS
     at += U1
     if degree == _LONG:
-        degree = np.uint64(item_at(rows, at, np.uint32))
+        degree = uint64(item_at(rows, at, uint32))
         at += _U4
     if degree == U0:
         return degree, U0, U0, at
@@ -123,15 +124,15 @@ def opened(rows: UInt8Array, at: Index, pivot: Index) -> tuple[Index, Index, Ind
 
 
 @kernel(allocates=False)
-def pivot_of(linking: UInt32Array, place: np.uint64) -> np.uint64:
+def pivot_of(linking: UInt32Array, place: uint64) -> uint64:
     """The number of linking nodes before the node at a place."""
-    linked = np.uint64(len(linking))
+    linked = uint64(len(linking))
     if place < linked:
         return place
     low, high = U0, linked
     while low < high:
         middle = (low + high) >> U1
-        if np.uint64(linking[middle]) - middle <= place - linked:
+        if uint64(linking[middle]) - middle <= place - linked:
             low = middle + U1
         else:
             high = middle
@@ -141,8 +142,8 @@ def pivot_of(linking: UInt32Array, place: np.uint64) -> np.uint64:
 @inlined
 def next_pivot(linking: UInt32Array, place: Index, pivot: Index) -> Index:
     """The pivot of a dangling node's place, from that of the dangling node before."""
-    linked = np.uint64(len(linking))
-    while pivot < linked and np.uint64(linking[pivot]) - pivot <= place - linked:
+    linked = uint64(len(linking))
+    while pivot < linked and uint64(linking[pivot]) - pivot <= place - linked:
         pivot += U1
     return pivot
 
@@ -151,16 +152,14 @@ def next_pivot(linking: UInt32Array, place: Index, pivot: Index) -> Index:
 def _size(number: Index) -> Index:
     """The number of bytes − 1 that a number of 32 bits needs."""
     return (
-        (U1 if number >> _U8 else U0)
-        + (U1 if number >> np.uint64(16) else U0)
-        + (U1 if number >> _U24 else U0)
+        (U1 if number >> _U8 else U0) + (U1 if number >> uint64(16) else U0) + (U1 if number >> _U24 else U0)
     )
 
 
 @inlined
 def _put(out: UInt8Array, at: Index, number: Index, size: Index) -> None:
     for k in range(U0, size + U1):
-        out[at + k] = np.uint8((number >> (k << _U3)) & np.uint64(255))
+        out[at + k] = uint8((number >> (k << _U3)) & uint64(255))
 
 
 @kernel(allocates=False)
@@ -168,7 +167,7 @@ def encode_rows(
     offsets: UInt64Array,
     nodes: UInt32Array,
     linking: UInt32Array,
-    place: np.uint64,
+    place: uint64,
     out: UInt8Array,
     ends: UInt64Array,
 ) -> None:
@@ -189,9 +188,9 @@ def encode_rows(
     ends : uint64[k]
         Gets the byte after each row.
     """
-    at, linked = U0, np.uint64(len(linking))
+    at, linked = U0, uint64(len(linking))
     pivot = pivot_of(linking, place)
-    for i in range(U0, np.uint64(len(ends))):
+    for i in range(U0, uint64(len(ends))):
         pivot = (
             place + i
             if place + i < linked
@@ -203,10 +202,10 @@ def encode_rows(
             out[at] = 0
             ends[i] = at = at + U1
             continue
-        away = (np.uint64(nodes[begin]) - pivot) & _LOW32
-        code = ((away << U1) & _LOW32) ^ (U0 - (away >> np.uint64(31)) & _LOW32)
+        away = (uint64(nodes[begin]) - pivot) & _LOW32
+        code = ((away << U1) & _LOW32) ^ (U0 - (away >> uint64(31)) & _LOW32)
         size = _size(code)
-        out[at] = np.uint8((min(degree, _LONG) << _U2) | size)
+        out[at] = uint8((min(degree, _LONG) << _U2) | size)
         at += U1
         if degree >= _LONG:
             _put(out, at, degree, _U3)
@@ -218,10 +217,10 @@ def encode_rows(
         for q in range(control, at):
             out[q] = 0
         for k in range(begin + U1, end):
-            gap = np.uint64(nodes[k]) - np.uint64(nodes[k - U1]) - U1
+            gap = uint64(nodes[k]) - uint64(nodes[k - U1]) - U1
             size = _size(gap)
             slot = k - begin - U1
-            out[control + (slot >> _U2)] |= np.uint8(size << ((slot & _TWO_BITS) << U1))
+            out[control + (slot >> _U2)] |= uint8(size << ((slot & _TWO_BITS) << U1))
             _put(out, at, gap, size)
             at += size + U1
         ends[i] = at
@@ -230,11 +229,11 @@ def encode_rows(
 @kernel(allocates=False)
 def decode_rows(
     coded: CodedRows,
-    low: np.uint64,
-    high: np.uint64,
+    low: uint64,
+    high: uint64,
     offsets: UInt64Array,
     nodes: UInt32Array,
-) -> np.uint64:
+) -> uint64:
     """Decode the rows at the places [low, high), and check them; nothing beyond the arrays is read or written.
 
     Parameters
@@ -254,10 +253,10 @@ def decode_rows(
         The place of the first wrong row; ``high`` if all are sound.
     """
     starts, rows, blocks, linking = coded
-    linked, end = np.uint64(len(linking)), np.uint64(len(rows)) - _PAD
+    linked, end = uint64(len(linking)), uint64(len(rows)) - _PAD
     block = _U2 * (low // _BLOCK)
     at, before = blocks[block], blocks[block + U1]
-    filled, room = U0, np.uint64(len(nodes))
+    filled, room = U0, uint64(len(nodes))
     pivot = pivot_of(linking, low)
     offsets[U0] = U0
     for place in range(low, high):
@@ -266,14 +265,14 @@ def decode_rows(
             if blocks[block] != at or blocks[block + U1] != before + filled:
                 return place
         if place < linked:
-            pivot = np.uint64(place)
+            pivot = uint64(place)
             if start_of(starts, place) != at:
                 return place
         else:
             pivot = next_pivot(linking, place, U0 if place == linked else pivot)
         if at >= end:
             return place
-        head = np.uint64(rows[at])
+        head = uint64(rows[at])
         # The pad has room for the reads of a row's beginning.
         if head >> _U2 == _LONG and at + _U4 >= end:
             return place
@@ -313,10 +312,10 @@ def skipped(rows: UInt8Array, at: Index) -> Index:
 
 
 @kernel(allocates=False)
-def row_at(coded: CodedRows, place: np.uint64) -> np.uint64:
+def row_at(coded: CodedRows, place: uint64) -> uint64:
     """The first byte of the row at a place."""
     starts, rows, blocks, linking = coded
-    if place < np.uint64(len(linking)):
+    if place < uint64(len(linking)):
         return start_of(starts, place)
     at = blocks[_U2 * (place // _BLOCK)]
     for _ in range(U0, place % _BLOCK):
@@ -325,33 +324,31 @@ def row_at(coded: CodedRows, place: np.uint64) -> np.uint64:
 
 
 @kernel(allocates=False)
-def row_lengths(coded: CodedRows, low: np.uint64, high: np.uint64, degrees: UInt32Array) -> None:
+def row_lengths(coded: CodedRows, low: uint64, high: uint64, degrees: UInt32Array) -> None:
     """Write the number of sources of the rows at the places [low, high) to ``degrees``."""
     _, rows, _, _ = coded
     at = row_at(coded, low)
     for place in range(low, high):
         degree, _, _, _ = opened(rows, at, U0)
-        degrees[place - low] = np.uint32(degree)
+        degrees[place - low] = uint32(degree)
         at = skipped(rows, at)
 
 
 @kernel(allocates=False)
-def count_sources(coded: CodedRows, low: np.uint64, high: np.uint64, counts: UInt32Array) -> None:
+def count_sources(coded: CodedRows, low: uint64, high: uint64, counts: UInt32Array) -> None:
     """Add 1 to ``counts[source]`` for each source in the rows at the places [low, high)."""
     _, rows, _, linking = coded
-    linked = np.uint64(len(linking))
+    linked = uint64(len(linking))
     at, pivot = row_at(coded, low), pivot_of(linking, low)
     for place in range(low, high):
         pivot = (
-            np.uint64(place)
-            if place < linked
-            else next_pivot(linking, place, U0 if place == linked else pivot)
+            uint64(place) if place < linked else next_pivot(linking, place, U0 if place == linked else pivot)
         )
         degree, source, slot, at = opened(rows, at, pivot)
         if degree > U0:
-            counts[source] += np.uint32(1)
+            counts[source] += uint32(1)
         for k in range(slot, slot + max(degree, U1) - U1):
             size = size_at(rows, k)
             source += number_at(rows, at, size) + U1
             at += size + U1
-            counts[source] += np.uint32(1)
+            counts[source] += uint32(1)

@@ -1,49 +1,50 @@
 """Loops that follow arcs: components and reachable nodes."""
 
 import numpy as np
+from numpy import uint8, uint32, uint64
 
 from inlink.base.arrays import BoolArray, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, Index, inlined, kernel
 
-_NONE = np.uint32(0xFFFFFFFF)
+_NONE = uint32(0xFFFFFFFF)
 
 
 @inlined
 def begin_union(root: UInt32Array) -> None:
     """Put each node into a component of its own: the start of a union-find with path halving."""
-    for i in range(U0, np.uint64(len(root))):
-        root[i] = np.uint32(i)
+    for i in range(U0, uint64(len(root))):
+        root[i] = uint32(i)
 
 
 @inlined
 def join(root: UInt32Array, a: Index, b: Index) -> None:
     """Join the components of two nodes. The smaller root becomes the root of both."""
-    while np.uint64(root[a]) != a:
-        root[a] = root[np.uint64(root[a])]
-        a = np.uint64(root[a])
-    while np.uint64(root[b]) != b:
-        root[b] = root[np.uint64(root[b])]
-        b = np.uint64(root[b])
+    while uint64(root[a]) != a:
+        root[a] = root[uint64(root[a])]
+        a = uint64(root[a])
+    while uint64(root[b]) != b:
+        root[b] = root[uint64(root[b])]
+        b = uint64(root[b])
     if a < b:
-        root[b] = np.uint32(a)
+        root[b] = uint32(a)
     elif b < a:
-        root[a] = np.uint32(b)
+        root[a] = uint32(b)
 
 
 @inlined
 def finish_union(root: UInt32Array) -> None:
     """Give each node its root, which is the least node of its component."""
     # A root is less than its nodes, so the roots of the nodes before i are final.
-    for i in range(U0, np.uint64(len(root))):
-        root[i] = root[np.uint64(root[i])]
+    for i in range(U0, uint64(len(root))):
+        root[i] = root[uint64(root[i])]
 
 
 @inlined
-def first_at_least(nodes: UInt32Array, low: np.uint64, high: np.uint64, wanted: Index) -> np.uint64:
+def first_at_least(nodes: UInt32Array, low: uint64, high: uint64, wanted: Index) -> uint64:
     """The first place in the increasing nodes[low:high] whose node is at least ``wanted``, or ``high`` if none is."""
     while low < high:
         middle = (low + high) >> U1
-        if np.uint64(nodes[middle]) < wanted:
+        if uint64(nodes[middle]) < wanted:
             low = middle + U1
         else:
             high = middle
@@ -54,9 +55,9 @@ def first_at_least(nodes: UInt32Array, low: np.uint64, high: np.uint64, wanted: 
 def weak_components(offsets: UInt64Array, nodes: UInt32Array, root: UInt32Array) -> None:
     """Write the least node of each node's component to ``root``. Directions are ignored."""
     begin_union(root)
-    for i in range(U0, np.uint64(len(root))):
+    for i in range(U0, uint64(len(root))):
         for k in range(offsets[i], offsets[i + U1]):
-            join(root, i, np.uint64(nodes[k]))
+            join(root, i, uint64(nodes[k]))
     finish_union(root)
 
 
@@ -67,32 +68,32 @@ def strong_components(offsets: UInt64Array, nodes: UInt32Array, label: UInt32Arr
     Tarjan, "Depth-first search and linear graph algorithms", SIAM J. Comput. 1972, without recursion; ``label``
     holds the low links until a component is closed.
     """
-    n = np.uint64(len(offsets)) - U1
-    index = np.full(n, _NONE, np.uint32)
-    closed = np.zeros(n, np.uint8)
-    at = np.empty(n, np.uint64)
-    path = np.empty(n, np.uint32)
-    open_ = np.empty(n, np.uint32)
-    count = np.uint32(0)
+    n = uint64(len(offsets)) - U1
+    index = np.full(n, _NONE, uint32)
+    closed = np.zeros(n, uint8)
+    at = np.empty(n, uint64)
+    path = np.empty(n, uint32)
+    open_ = np.empty(n, uint32)
+    count = uint32(0)
     for seed in range(U0, n):
         if index[seed] != _NONE:
             continue
         depth, held = U0, U0
-        path[depth] = np.uint32(seed)
+        path[depth] = uint32(seed)
         depth += U1
         while depth > U0:
-            v = np.uint64(path[depth - U1])
+            v = uint64(path[depth - U1])
             if index[v] == _NONE:
                 index[v] = label[v] = count
-                count += np.uint32(1)
+                count += uint32(1)
                 at[v] = offsets[v]
-                open_[held] = np.uint32(v)
+                open_[held] = uint32(v)
                 held += U1
             down = False
             while at[v] < offsets[v + U1]:
-                w = np.uint64(nodes[at[v]])
+                w = uint64(nodes[at[v]])
                 if index[w] == _NONE:
-                    path[depth] = np.uint32(w)
+                    path[depth] = uint32(w)
                     depth += U1
                     down = True
                     break
@@ -105,42 +106,42 @@ def strong_components(offsets: UInt64Array, nodes: UInt32Array, label: UInt32Arr
             if label[v] == index[v]:
                 while True:
                     held -= U1
-                    w = np.uint64(open_[held])
+                    w = uint64(open_[held])
                     closed[w] = 1
-                    label[w] = np.uint32(v)
+                    label[w] = uint32(v)
                     if w == v:
                         break
             if depth > U0:
-                u = np.uint64(path[depth - U1])
+                u = uint64(path[depth - U1])
                 if closed[v] == 0:
                     label[u] = min(label[u], label[v])
 
 
 @kernel
 def reach(
-    offsets: UInt64Array, nodes: UInt32Array, queue: UInt32Array, waiting: np.uint64, seen: BoolArray
-) -> np.uint64:
+    offsets: UInt64Array, nodes: UInt32Array, queue: UInt32Array, waiting: uint64, seen: BoolArray
+) -> uint64:
     """Breadth-first search from the first ``waiting`` nodes of ``queue``; return the number of ``seen`` nodes."""
     done = U0
     while done < waiting:
-        i = np.uint64(queue[done])
+        i = uint64(queue[done])
         done += U1
         for k in range(offsets[i], offsets[i + U1]):
-            j = np.uint64(nodes[k])
+            j = uint64(nodes[k])
             if not seen[j]:
                 seen[j] = True
-                queue[waiting] = np.uint32(j)
+                queue[waiting] = uint32(j)
                 waiting += U1
     return waiting
 
 
 @kernel
-def self_loops(offsets: UInt64Array, nodes: UInt32Array, has: BoolArray) -> np.uint64:
+def self_loops(offsets: UInt64Array, nodes: UInt32Array, has: BoolArray) -> uint64:
     """Mark the nodes that link to themselves; return their number."""
     count = U0
-    for i in range(U0, np.uint64(len(offsets)) - U1):
+    for i in range(U0, uint64(len(offsets)) - U1):
         place = first_at_least(nodes, offsets[i], offsets[i + U1], i)
-        if place < offsets[i + U1] and np.uint64(nodes[place]) == i:
+        if place < offsets[i + U1] and uint64(nodes[place]) == i:
             has[i] = True
             count += U1
     return count

@@ -7,7 +7,7 @@ except for the nodes one step further, so that no distances are compared (0.75 o
 
 from typing import NamedTuple
 
-import numpy as np
+from numpy import float64, uint32, uint64
 
 from inlink.base.arrays import Float64Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, kernel
@@ -15,12 +15,12 @@ from inlink.base.jit import U0, U1, kernel
 __all__ = ["UNSEEN", "DependencySums", "PathSearch", "dependencies", "dependencies_of_many_paths"]
 
 
-UNSEEN = np.uint32(0xFFFFFFFF)
+UNSEEN = uint32(0xFFFFFFFF)
 # shortest paths to one node; more are counted with exponents of their own
 _MANY = 2.0**900
 _STEP = 2.0**-512
 _LARGE = 2.0**512
-_NEXT = np.uint32(1)
+_NEXT = uint32(1)
 
 
 class PathSearch(NamedTuple):
@@ -79,8 +79,8 @@ def dependencies(
     depths, paths, behind, queue, ends, put = search
     total, squares = sums
     ending = 1.0 if endpoints else 0.0
-    for k in range(U0, np.uint64(len(sources))):
-        source = np.uint64(sources[k])
+    for k in range(U0, uint64(len(sources))):
+        source = uint64(sources[k])
         depths[source] = 0
         paths[source] = 1.0
         queue[U0] = source
@@ -89,15 +89,15 @@ def dependencies(
         while head < tail:
             levels += U1
             ends[levels] = tail
-            depth = np.uint32(levels)
+            depth = uint32(levels)
             while head < ends[levels]:
-                i = np.uint64(queue[head])
+                i = uint64(queue[head])
                 head += U1
                 count = paths[i]
                 if count > _MANY:
                     return False
                 for p in range(offsets[i], offsets[i + U1]):
-                    j = np.uint64(nodes[p])
+                    j = uint64(nodes[p])
                     if depths[j] == UNSEEN:
                         depths[j] = depth
                         paths[j] = count
@@ -109,7 +109,7 @@ def dependencies(
         while at > U0:
             low, high = ends[at - U1], ends[at]
             for a in range(low, high):
-                i = np.uint64(queue[a])
+                i = uint64(queue[a])
                 part = 0.0
                 for p in range(offsets[i], offsets[i + U1]):
                     part += behind[nodes[p]]
@@ -117,7 +117,7 @@ def dependencies(
                 put[a] = (1.0 + part) / paths[i]
                 part += ending
                 if i == source:
-                    part = np.float64(tail - U1) * ending
+                    part = float64(tail - U1) * ending
                 total[i] += shares[k] * part
                 if len(squares) > 0:
                     squares[i] += part * part
@@ -152,21 +152,21 @@ def dependencies_of_many_paths(
     depths, paths, behind, queue, _, _ = search
     total, squares = sums
     ending = 1.0 if endpoints else 0.0
-    for k in range(U0, np.uint64(len(sources))):
-        source = np.uint64(sources[k])
+    for k in range(U0, uint64(len(sources))):
+        source = uint64(sources[k])
         depths[source] = 0
         paths[source] = 1.0
         powers[source] = 0
         queue[U0] = source
         head, tail = U0, U1
         while head < tail:
-            i = np.uint64(queue[head])
+            i = uint64(queue[head])
             head += U1
             if paths[i] >= _LARGE:
                 paths[i] *= _STEP
                 powers[i] += _NEXT
             for p in range(offsets[i], offsets[i + U1]):
-                j = np.uint64(nodes[p])
+                j = uint64(nodes[p])
                 if depths[j] == UNSEEN:
                     depths[j] = depths[i] + _NEXT
                     paths[j] = paths[i]
@@ -184,10 +184,10 @@ def dependencies_of_many_paths(
                     paths[j] += more
         while head > U0:
             head -= U1
-            i = np.uint64(queue[head])
+            i = uint64(queue[head])
             part = 0.0
             for p in range(offsets[i], offsets[i + U1]):
-                j = np.uint64(nodes[p])
+                j = uint64(nodes[p])
                 if depths[j] == depths[i] + _NEXT:
                     share = (1.0 + behind[j]) * (paths[i] / paths[j])
                     for _ in range(powers[i], powers[j]):
@@ -196,7 +196,7 @@ def dependencies_of_many_paths(
             behind[i] = part
             part += ending
             if i == source:
-                part = np.float64(tail - U1) * ending
+                part = float64(tail - U1) * ending
             total[i] += shares[k] * part
             if len(squares) > 0:
                 squares[i] += part * part

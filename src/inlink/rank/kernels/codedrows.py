@@ -6,6 +6,7 @@ Sources are decoded one after the other and added up in the same order, so that 
 from typing import NamedTuple
 
 import numpy as np
+from numpy import float64, uint8, uint32, uint64
 
 from inlink.base.arrays import AnyArray, BoolArray, Float64Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, Index, inlined, kernel, prefetch
@@ -27,8 +28,8 @@ __all__ = [
 ]
 
 # 3 is also a mask of two bits.
-_U2, _U3, _U4 = (np.uint64(k) for k in (2, 3, 4))
-_START = np.uint64(START)
+_U2, _U3, _U4 = (uint64(k) for k in (2, 3, 4))
+_START = uint64(START)
 
 
 class CodedEquation(NamedTuple):
@@ -70,7 +71,7 @@ def coded_sum(
         left = degree - U1
         whole = control + (left >> _U2)
         for q in range(control, whole):
-            sizes = np.uint64(rows[q])
+            sizes = uint64(rows[q])
             first, second, third, fourth = quad_at(rows, sizes, at)
             one = source + first + U1
             two = one + second + U1
@@ -81,7 +82,7 @@ def coded_sum(
         # The last sources, at most three. Everything is read before it is chosen from, so that the choices become no
         # branches, which the processor would often guess wrong. Numbers that do not belong to the row are not used.
         rest = left & _U3
-        sizes = np.uint64(rows[whole])
+        sizes = uint64(rows[whole])
         first, second, third, _ = quad_at(rows, sizes, at)
         one = source + (first + U1 if rest > U0 else U0)
         two = one + (second + U1 if rest > U1 else U0)
@@ -95,22 +96,20 @@ def coded_sum(
 
 
 @kernel(allocates=False)
-def scan_arcs(
-    equation: CodedEquation, loops: AnyArray, low: np.uint64, high: np.uint64
-) -> tuple[np.uint64, np.uint64]:
+def scan_arcs(equation: CodedEquation, loops: AnyArray, low: uint64, high: uint64) -> tuple[uint64, uint64]:
     """See :func:`inlink.rank.kernels.pagerank.scan_arcs`."""
     starts, rows, _, _, _, _, _ = equation
     smaller, larger = U0, U0
     for i in range(low, high):
-        degree, source, slot, at = opened(rows, start_of(starts, i), np.uint64(i))
-        loop = np.uint8(0)
+        degree, source, slot, at = opened(rows, start_of(starts, i), uint64(i))
+        loop = uint8(0)
         for k in range(slot, slot + degree):
             if source < i:
                 smaller += U1
             elif source > i:
                 larger += U1
             else:
-                loop = np.uint8(1)
+                loop = uint8(1)
             if k + U1 < slot + degree:
                 size = size_at(rows, k)
                 source += number_at(rows, at, size) + U1
@@ -121,21 +120,21 @@ def scan_arcs(
 
 @kernel
 def depth_first_order(
-    equation: CodedEquation, seen: BoolArray, order: UInt32Array, low: np.uint64, high: np.uint64
-) -> np.uint64:
+    equation: CodedEquation, seen: BoolArray, order: UInt32Array, low: uint64, high: uint64
+) -> uint64:
     """See :func:`inlink.rank.kernels.pagerank.depth_first_order`."""
     starts, rows, _, _, _, _, _ = equation
     # For each row on the stack: its place, the number of sources left, the next source, and where its gap stands.
-    stack = np.empty(high - low + U1, np.uint32)
-    left = np.empty(high - low + U1, np.uint32)
-    nearest = np.empty(high - low + U1, np.uint32)
-    slots = np.empty(high - low + U1, np.uint64)
-    bytes_ = np.empty(high - low + U1, np.uint64)
+    stack = np.empty(high - low + U1, uint32)
+    left = np.empty(high - low + U1, uint32)
+    nearest = np.empty(high - low + U1, uint32)
+    slots = np.empty(high - low + U1, uint64)
+    bytes_ = np.empty(high - low + U1, uint64)
     end = low
     for root in range(low, high):
         if seen[root]:
             continue
-        depth, pushed = U0, np.uint64(root)
+        depth, pushed = U0, uint64(root)
         seen[root] = True
         pushing = True
         while pushing or depth > U0:
@@ -147,8 +146,8 @@ def depth_first_order(
                 pushing = False
             top = depth - U1
             if left[top] > 0:
-                j = np.uint64(nearest[top])
-                left[top] -= np.uint32(1)
+                j = uint64(nearest[top])
+                left[top] -= uint32(1)
                 if left[top] > 0:
                     size = size_at(rows, slots[top])
                     nearest[top] = j + number_at(rows, bytes_[top], size) + U1
@@ -170,15 +169,15 @@ def sweep(
     loops: AnyArray,
     z: Float64Array,
     downwards: bool,
-    low: np.uint64,
-    high: np.uint64,
+    low: uint64,
+    high: uint64,
 ) -> None:
     """See :func:`inlink.rank.kernels.pagerank.sweep`."""
     starts, rows, _, _, strengths, teleport, damping = equation
     step = U1 if len(teleport) > 1 else U0
     base = (1.0 - damping) / damping
     for t in range(low, high):
-        i = high - U1 - (t - low) if downwards else np.uint64(t)
+        i = high - U1 - (t - low) if downwards else uint64(t)
         total, _, _ = coded_sum(base * teleport[i * step], rows, start_of(starts, i), i, z)
         z[i] = solved(total, z[i], strengths[i], loops[i], damping)
 
@@ -189,8 +188,8 @@ def sweep_in_order(
     loops: AnyArray,
     z: Float64Array,
     order: UInt32Array,
-    low: np.uint64,
-    high: np.uint64,
+    low: uint64,
+    high: uint64,
 ) -> None:
     """See :func:`inlink.rank.kernels.pagerank.sweep_in_order`."""
     starts, rows, _, _, strengths, teleport, damping = equation
@@ -198,32 +197,32 @@ def sweep_in_order(
     base = (1.0 - damping) / damping
     last = high - U1
     for t in range(low, high):
-        prefetch(starts, np.uint64(order[min(t + AHEAD + AHEAD, last)]) * _START)
-        soon = np.uint64(order[min(t + AHEAD, last)])
+        prefetch(starts, uint64(order[min(t + AHEAD + AHEAD, last)]) * _START)
+        soon = uint64(order[min(t + AHEAD, last)])
         prefetch(rows, start_of(starts, soon))
         prefetch(z, soon)
         prefetch(strengths, soon)
-        i = np.uint64(order[t])
+        i = uint64(order[t])
         total, _, _ = coded_sum(base * teleport[i * step], rows, start_of(starts, i), i, z)
         z[i] = solved(total, z[i], strengths[i], loops[i], damping)
 
 
 @kernel(allocates=False)
 def finish_dangling(
-    equation: CodedEquation, z: Float64Array, x: Float64Array, low: np.uint64, high: np.uint64
+    equation: CodedEquation, z: Float64Array, x: Float64Array, low: uint64, high: uint64
 ) -> None:
     """See :func:`inlink.rank.kernels.pagerank.finish_dangling`."""
     starts, rows, blocks, linking, strengths, teleport, damping = equation
     step = U1 if len(teleport) > 1 else U0
     first, last = num_linking(linking, low), num_linking(linking, high)
     for place in range(first, last):
-        x[np.uint64(linking[place])] = z[place] * strengths[place]
+        x[uint64(linking[place])] = z[place] * strengths[place]
     if last - first == high - low:
         return
-    at = row_at(CodedRows(starts, rows, blocks, linking), np.uint64(len(linking)) + low - first)
+    at = row_at(CodedRows(starts, rows, blocks, linking), uint64(len(linking)) + low - first)
     pivot = first
     for i in range(low, high):
-        if pivot < last and np.uint64(linking[pivot]) == i:
+        if pivot < last and uint64(linking[pivot]) == i:
             pivot += U1
             continue
         total, at, _ = coded_sum(0.0, rows, at, pivot, z)
@@ -232,7 +231,7 @@ def finish_dangling(
 
 @inlined
 def _rounded(count: Index, value: float, own: float) -> float:
-    return np.float64(count + np.uint64(16)) * (abs(value) + abs(own))
+    return float64(count + uint64(16)) * (abs(value) + abs(own))
 
 
 @kernel(allocates=False)
@@ -242,8 +241,8 @@ def power_round(
     z: Float64Array,
     x: Float64Array,
     y: Float64Array,
-    low: np.uint64,
-    high: np.uint64,
+    low: uint64,
+    high: uint64,
 ) -> tuple[float, float]:
     """See :func:`inlink.rank.kernels.pagerank.power_round`."""
     starts, rows, blocks, linking, _, teleport, damping = equation
@@ -251,8 +250,8 @@ def power_round(
     change, roundings = 0.0, 0.0
     first, last = num_linking(linking, low), num_linking(linking, high)
     for place in range(first, last):
-        i = np.uint64(linking[place])
-        total, _, count = coded_sum(0.0, rows, start_of(starts, place), np.uint64(place), z)
+        i = uint64(linking[place])
+        total, _, count = coded_sum(0.0, rows, start_of(starts, place), uint64(place), z)
         value = damping * total + jump * teleport[i * step]
         change += abs(value - x[i])
         roundings += _rounded(count, value, x[i])
@@ -260,10 +259,10 @@ def power_round(
             y[i] = value
     if last - first == high - low:
         return change, roundings
-    at = row_at(CodedRows(starts, rows, blocks, linking), np.uint64(len(linking)) + low - first)
+    at = row_at(CodedRows(starts, rows, blocks, linking), uint64(len(linking)) + low - first)
     pivot = first
     for i in range(low, high):
-        if pivot < last and np.uint64(linking[pivot]) == i:
+        if pivot < last and uint64(linking[pivot]) == i:
             pivot += U1
             continue
         total, at, count = coded_sum(0.0, rows, at, pivot, z)
@@ -277,7 +276,7 @@ def power_round(
 
 @kernel(allocates=False)
 def largest_residual(
-    equation: CodedEquation, jump: float, z: Float64Array, x: Float64Array, low: np.uint64, high: np.uint64
+    equation: CodedEquation, jump: float, z: Float64Array, x: Float64Array, low: uint64, high: uint64
 ) -> float:
     """See :func:`inlink.rank.kernels.residual.largest_residual`."""
     starts, rows, blocks, linking, _, teleport, damping = equation
@@ -286,10 +285,10 @@ def largest_residual(
     first, last = num_linking(linking, low), num_linking(linking, high)
     at, rest = U0, U0
     if last - first < high - low:
-        rest = row_at(CodedRows(starts, rows, blocks, linking), np.uint64(len(linking)) + low - first)
+        rest = row_at(CodedRows(starts, rows, blocks, linking), uint64(len(linking)) + low - first)
     pivot = first
     for i in range(low, high):
-        links = pivot < last and np.uint64(linking[pivot]) == i
+        links = pivot < last and uint64(linking[pivot]) == i
         at = start_of(starts, pivot) if links else rest
         degree, source, slot, at = opened(rows, at, pivot)
         total, lost = 0.0, 0.0

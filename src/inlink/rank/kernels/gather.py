@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy import float64, uint32, uint64
 
 from inlink.base.arrays import AnyArray, Float64Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, Index, inlined, kernel
@@ -60,13 +61,13 @@ class Inlinks(NamedTuple):
 
 
 @kernel(allocates=False)
-def num_linking(linking: UInt32Array, node: np.uint64) -> np.uint64:
+def num_linking(linking: UInt32Array, node: uint64) -> uint64:
     """The number of linking nodes below a node; the node itself if ``linking`` is empty."""
     if len(linking) == 0:
         return node
-    low, high = U0, np.uint64(len(linking))
+    low, high = U0, uint64(len(linking))
     while low < high:
-        middle = (low + high) // np.uint64(2)
+        middle = (low + high) // uint64(2)
         if linking[middle] < node:
             low = middle + U1
         else:
@@ -76,14 +77,14 @@ def num_linking(linking: UInt32Array, node: np.uint64) -> np.uint64:
 
 @kernel
 def chunk_nodes(
-    linking: UInt32Array, low: np.uint64, high: np.uint64
-) -> tuple[UInt32Array, np.uint64, np.uint64, np.uint64]:
+    linking: UInt32Array, low: uint64, high: uint64
+) -> tuple[UInt32Array, uint64, uint64, uint64]:
     """The nodes of [low, high), uint32[high − low], linking nodes first, with the number of linking nodes.
 
     The places of the linking nodes begin at the third result, those of the others at the fourth. Rows are read in this
     order: where linking and dangling nodes took turns, the processor would guess a branch wrong at each change.
     """
-    nodes = np.empty(high - low, np.uint32)
+    nodes = np.empty(high - low, uint32)
     first, last = num_linking(linking, low), num_linking(linking, high)
     if len(linking) == 0:
         for i in range(low, high):
@@ -93,14 +94,14 @@ def chunk_nodes(
             nodes[k - first] = linking[k]
         at, i = last - first, low
         for k in range(first, last):
-            for j in range(i, np.uint64(linking[k])):
+            for j in range(i, uint64(linking[k])):
                 nodes[at] = j
                 at += U1
-            i = np.uint64(linking[k]) + U1
+            i = uint64(linking[k]) + U1
         for j in range(i, high):
             nodes[at] = j
             at += U1
-    return nodes, last - first, first, np.uint64(len(linking)) + low - first
+    return nodes, last - first, first, uint64(len(linking)) + low - first
 
 
 @inlined
@@ -129,24 +130,24 @@ def add_compensated(total: float, lost: float, value: float) -> tuple[float, flo
 
 
 @kernel
-def pull(rows: Inlinks, x: Float64Array, y: Float64Array, low: np.uint64, high: np.uint64) -> None:
+def pull(rows: Inlinks, x: Float64Array, y: Float64Array, low: uint64, high: uint64) -> None:
     """Write y[i] = Σ_k weights[k] · x[nodes[k]] over the row of each node i in [low, high); x is by place."""
     offsets, nodes, weights, linking = rows
     at, linked, first, rest = chunk_nodes(linking, low, high)
     for t in range(U0, high - low):
         place = first + t if t < linked else rest + t - linked
-        y[np.uint64(at[t])] = row_sum(0.0, offsets, nodes, weights, x, place)
+        y[uint64(at[t])] = row_sum(0.0, offsets, nodes, weights, x, place)
 
 
 @kernel
 def row_strengths(
-    offsets: UInt64Array, weights: AnyArray, strengths: Float64Array, low: np.uint64, high: np.uint64
+    offsets: UInt64Array, weights: AnyArray, strengths: Float64Array, low: uint64, high: uint64
 ) -> None:
     """Write the sum of each row's weights, compensated."""
     for i in range(low, high):
         total, lost = 0.0, 0.0
         for k in range(offsets[i], offsets[i + U1]):
-            total, lost = add_compensated(total, lost, np.float64(weights[k]))
+            total, lost = add_compensated(total, lost, float64(weights[k]))
         strengths[i] = total + lost
 
 
@@ -154,6 +155,6 @@ def row_strengths(
 def compensated_sum(x: Float64Array) -> float:
     """Σ x[i], compensated."""
     total, lost = 0.0, 0.0
-    for i in range(U0, np.uint64(len(x))):
+    for i in range(U0, uint64(len(x))):
         total, lost = add_compensated(total, lost, x[i])
     return total + lost

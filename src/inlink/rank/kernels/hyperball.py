@@ -26,7 +26,7 @@ Arrays with one element a node are in the order of the rows, so that rows of spl
 
 from typing import NamedTuple
 
-import numpy as np
+from numpy import float32, float64, uint8, uint32, uint64
 
 from inlink.base.arrays import BoolArray, Float32Array, Float64Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, Index, inlined, kernel
@@ -44,20 +44,20 @@ __all__ = [
     "next_step",
 ]
 
-NONE = np.uint32(0xFFFFFFFF)
+NONE = uint32(0xFFFFFFFF)
 LONG = 32
 
 # No register exceeds this number: one of 2⁴⁰ hashes has 39 trailing zeros.
-_TOP = np.uint64(40)
+_TOP = uint64(40)
 _GUARD = U1 << (_TOP - U1)
 _UNIT = 2.0**-40
-_NONE = np.uint64(NONE)
-_STEP = np.uint64(64)
+_NONE = uint64(NONE)
+_STEP = uint64(64)
 
 # Weyl's sequence and the mixer of SplitMix64 (Steele, Lea & Flood, OOPSLA 2014)
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX1, _MIX2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_27, _30, _31 = np.uint64(27), np.uint64(30), np.uint64(31)
+_GOLDEN = uint64(0x9E3779B97F4A7C15)
+_MIX1, _MIX2 = uint64(0xBF58476D1CE4E5B9), uint64(0x94D049BB133111EB)
+_27, _30, _31 = uint64(27), uint64(30), uint64(31)
 
 
 class Numbering(NamedTuple):
@@ -125,8 +125,8 @@ class Counting(NamedTuple):
         True: step t weighs 1/t. False: it weighs t.
     """
 
-    key: np.uint64
-    shift: np.uint64
+    key: uint64
+    shift: uint64
     scale: float
     empty: Float64Array
     inverse: bool
@@ -155,18 +155,18 @@ class Readers(NamedTuple):
 @inlined
 def _mapped(numbers: UInt32Array, i: Index) -> Index:
     """Return the number of index ``i``; ``i`` itself if there are no numbers."""
-    return np.uint64(numbers[i]) if len(numbers) > 0 else np.uint64(i)
+    return uint64(numbers[i]) if len(numbers) > 0 else uint64(i)
 
 
 @inlined
-def _add(counter: UInt8Array, node: Index, key: np.uint64, shift: np.uint64) -> None:
+def _add(counter: UInt8Array, node: Index, key: uint64, shift: uint64) -> None:
     """Add a node to a ball."""
-    h = key + np.uint64(node) * _GOLDEN
+    h = key + uint64(node) * _GOLDEN
     h = (h ^ (h >> _30)) * _MIX1
     h = (h ^ (h >> _27)) * _MIX2
     h ^= h >> _31
     low = h | _GUARD
-    value = np.uint8(population((low & (~low + U1)) - U1) + U1)
+    value = uint8(population((low & (~low + U1)) - U1) + U1)
     place = h >> shift
     if counter[place] < value:
         counter[place] = value
@@ -174,21 +174,21 @@ def _add(counter: UInt8Array, node: Index, key: np.uint64, shift: np.uint64) -> 
 
 @inlined
 def _merge(counter: UInt8Array, other: UInt8Array) -> None:
-    for j in range(U0, np.uint64(len(counter))):
+    for j in range(U0, uint64(len(counter))):
         counter[j] = max(counter[j], other[j])
 
 
 @inlined
 def _copy(counter: UInt8Array, other: UInt8Array) -> None:
-    for j in range(U0, np.uint64(len(counter))):
+    for j in range(U0, uint64(len(counter))):
         counter[j] = other[j]
 
 
 @inlined
 def _differ(counter: UInt8Array, other: UInt8Array) -> bool:
     # Without a way out of the loop, LLVM compares 32 registers at a time.
-    different = np.uint8(0)
-    for j in range(U0, np.uint64(len(counter))):
+    different = uint8(0)
+    for j in range(U0, uint64(len(counter))):
         different |= counter[j] ^ other[j]
     return bool(different != 0)
 
@@ -197,17 +197,17 @@ def _differ(counter: UInt8Array, other: UInt8Array) -> bool:
 def _size(counter: UInt8Array, scale: float, empty: Float64Array) -> float:
     """The estimated size of a ball: α_m · m² / (Σ 2^−M over the registers M > 0, and a term for the empty ones)."""
     total, zeros = U0, U0
-    for j in range(U0, np.uint64(len(counter))):
-        register = np.uint64(counter[j])
+    for j in range(U0, uint64(len(counter))):
+        register = uint64(counter[j])
         total += U1 << (_TOP - register)
         if register == U0:
             zeros += U1
-    return scale / (np.float64(total - (zeros << _TOP)) * _UNIT + empty[zeros])
+    return scale / (float64(total - (zeros << _TOP)) * _UNIT + empty[zeros])
 
 
 @inlined
-def _weight(step: np.uint64, inverse: bool) -> float:
-    return 1.0 / np.float64(step) if inverse else np.float64(step)
+def _weight(step: uint64, inverse: bool) -> float:
+    return 1.0 / float64(step) if inverse else float64(step)
 
 
 @inlined
@@ -219,16 +219,16 @@ def _gather(
     slots: UInt32Array,
     now: UInt8Array,
     node_of: UInt32Array,
-    key: np.uint64,
-    shift: np.uint64,
+    key: uint64,
+    shift: uint64,
 ) -> None:
     """Make the ball at index i again, from the balls of all its neighbours."""
-    for j in range(U0, np.uint64(len(counter))):
+    for j in range(U0, uint64(len(counter))):
         counter[j] = 0
     _add(counter, _mapped(node_of, i), key, shift)
     for p in range(offsets[i], offsets[i + U1]):
-        u = np.uint64(nodes[p])
-        t = np.uint64(slots[u])
+        u = uint64(nodes[p])
+        t = uint64(slots[u])
         if t == _NONE:
             _add(counter, _mapped(node_of, u), key, shift)
         else:
@@ -241,11 +241,11 @@ def first_step(
     nodes: UInt32Array,
     readers: UInt64Array,
     numbering: Numbering,
-    low: np.uint64,
-    high: np.uint64,
+    low: uint64,
+    high: uint64,
     balls: Balls,
     counting: Counting,
-) -> tuple[np.uint64, np.uint64]:
+) -> tuple[uint64, uint64]:
     """Make the balls of one step at the indices in [low, high), in ``now``, ``ends`` and ``changed``.
 
     Their sizes are exact: 1, and 1 for each neighbour. Arguments and results are those of :func:`next_step`.
@@ -253,17 +253,17 @@ def first_step(
     slots, now, next_, ends, changed, _, sums, sizes = balls
     node_of, reading_of, _ = numbering
     key, shift = counting.key, counting.shift
-    k = np.uint64(len(now))
+    k = uint64(len(now))
     count, arcs = U0, U0
     for i in range(low, high):
         near = U0
         for p in range(offsets[i], offsets[i + U1]):
-            if np.uint64(nodes[p]) != i:
+            if uint64(nodes[p]) != i:
                 near += U1
         # The weight of the first step is 1 in both sums.
-        sums[i] = np.float64(near)
-        sizes[i] = np.float32(near + U1)
-        s = np.uint64(slots[i])
+        sums[i] = float64(near)
+        sizes[i] = float32(near + U1)
+        s = uint64(slots[i])
         if s == _NONE:
             continue
         if s < k:
@@ -273,11 +273,11 @@ def first_step(
                 row = _mapped(reading_of, i)
                 arcs += readers[row + U1] - readers[row]
         counter = now[s] if s < k else ends[s - k]
-        for j in range(U0, np.uint64(len(counter))):
+        for j in range(U0, uint64(len(counter))):
             counter[j] = 0
         _add(counter, _mapped(node_of, i), key, shift)
         for p in range(offsets[i], offsets[i + U1]):
-            _add(counter, _mapped(node_of, np.uint64(nodes[p])), key, shift)
+            _add(counter, _mapped(node_of, uint64(nodes[p])), key, shift)
         # A node with a self-loop only does not change, so both of its counters must be the same.
         if s < k and near == U0:
             _copy(next_[s], counter)
@@ -290,13 +290,13 @@ def next_step(
     nodes: UInt32Array,
     readers: UInt64Array,
     numbering: Numbering,
-    low: np.uint64,
-    high: np.uint64,
-    step: np.uint64,
+    low: uint64,
+    high: uint64,
+    step: uint64,
     balls: Balls,
     counting: Counting,
     scratch: UInt8Array,
-) -> tuple[np.uint64, np.uint64]:
+) -> tuple[uint64, uint64]:
     """Make the balls of ``step`` steps at the indices in [low, high), in ``next``, ``ends`` and ``fresh``.
 
     Parameters
@@ -325,20 +325,20 @@ def next_step(
     node_of, reading_of, _ = numbering
     key, shift, scale, empty, inverse = counting
     weight = _weight(step, inverse)
-    k = np.uint64(len(now))
+    k = uint64(len(now))
     count, arcs = U0, U0
     for i in range(low, high):
         start, stop = offsets[i], offsets[i + U1]
         if start == stop:
             continue
-        s = np.uint64(slots[i])
+        s = uint64(slots[i])
         if s < k:
             fresh[s] = 0
             if changed[s] != 0:
                 _copy(next_[s], now[s])
         touched = False
         for p in range(start, stop):
-            t = np.uint64(slots[nodes[p]])
+            t = uint64(slots[nodes[p]])
             # A self-loop adds nothing.
             if t < k and changed[t] != 0 and t != s:
                 touched = True
@@ -363,9 +363,9 @@ def next_step(
             _gather(scratch, i, offsets, nodes, slots, now, node_of, key, shift)
             size = _size(scratch, scale, empty)
         # A size that is the same but for rounding adds nothing.
-        if np.float32(size) != sizes[i]:
+        if float32(size) != sizes[i]:
             sums[i] += weight * (size - sizes[i])
-            sizes[i] = np.float32(size)
+            sizes[i] = float32(size)
     return count, arcs
 
 
@@ -373,15 +373,15 @@ def next_step(
 def few_steps(
     offsets: UInt64Array,
     nodes: UInt32Array,
-    step: np.uint64,
-    count: np.uint64,
-    budget: np.uint64,
+    step: uint64,
+    count: uint64,
+    budget: uint64,
     balls: Balls,
     counting: Counting,
     scratch: UInt8Array,
     numbering: Numbering,
     readers: Readers,
-) -> tuple[np.uint64, np.uint64, np.uint64]:
+) -> tuple[uint64, uint64, uint64]:
     """Do the steps from ``step`` on while few balls change: each goes from the nodes that changed to their readers.
 
     Parameters
@@ -412,28 +412,28 @@ def few_steps(
     key, shift, scale, empty, inverse = counting
     node_of, reading_of, index_of = numbering
     reading, reader, moved, reached, seen = readers
-    k = np.uint64(len(now))
-    room = np.uint64(len(moved))
+    k = uint64(len(now))
+    room = uint64(len(moved))
     arcs, done = U0, U0
     while count > U0 and arcs <= room and done <= budget:
         weight = _weight(step, inverse)
         # Both buffers of a node that changed are made equal before anything is added to them.
         for q in range(U0, count):
-            s = np.uint64(slots[moved[q]])
+            s = uint64(slots[moved[q]])
             _copy(next_[s], now[s])
             changed[s] = 0
         done += _STEP
         num_reached, arcs = U0, U0
         for q in range(U0, count):
-            u = np.uint64(moved[q])
-            t = np.uint64(slots[u])
+            u = uint64(moved[q])
+            t = uint64(slots[u])
             row = _mapped(reading_of, u)
             done += reading[row + U1] - reading[row]
             for p in range(reading[row], reading[row + U1]):
-                v = _mapped(index_of, np.uint64(reader[p]))
+                v = _mapped(index_of, uint64(reader[p]))
                 if v == u:
                     continue
-                s = np.uint64(slots[v])
+                s = uint64(slots[v])
                 if s < k:
                     _merge(next_[s], now[t])
                 elif s != _NONE:
@@ -444,9 +444,9 @@ def few_steps(
                     num_reached += U1
         count = U0
         for q in range(U0, num_reached):
-            v = np.uint64(reached[q])
+            v = uint64(reached[q])
             seen[v] = False
-            s = np.uint64(slots[v])
+            s = uint64(slots[v])
             if s < k:
                 if _differ(next_[s], now[s]):
                     changed[s] = 1
@@ -460,9 +460,9 @@ def few_steps(
             else:
                 _gather(scratch, v, offsets, nodes, slots, now, node_of, key, shift)
                 size = _size(scratch, scale, empty)
-            if np.float32(size) != sizes[v]:
+            if float32(size) != sizes[v]:
                 sums[v] += weight * (size - sizes[v])
-                sizes[v] = np.float32(size)
+                sizes[v] = float32(size)
         now, next_ = next_, now
         step += U1
     return step, count, arcs

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-import numpy as np
+from numpy import float64, uint32, uint64
 
 from inlink.base.arrays import BoolArray, Float64Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, kernel
@@ -12,7 +12,7 @@ from inlink.rank.kernels.gather import WeightedRows, row_sum
 __all__ = ["NONE", "OutlinkRules", "Seen", "Sites", "counting_inlinks", "limit_outlinks", "linkrank_round"]
 
 # the number of a page, host or domain where there is none
-NONE = np.uint32(2**32 - 1)
+NONE = uint32(2**32 - 1)
 
 
 class Sites(NamedTuple):
@@ -51,7 +51,7 @@ def counting_inlinks(
     seen: Seen,
     offsets: UInt64Array,
     nodes: UInt32Array,
-) -> np.uint64:
+) -> uint64:
     """Write the inlinks that count, as rows: no loops, and only the first of each page and domain; return their number.
 
     ``loops``, bool[m] in the order of the outlinks, is empty if loops count. ``sites`` are those of the nodes.
@@ -62,17 +62,17 @@ def counting_inlinks(
     _, domains, pages = sites
     seen_domains, seen_pages = seen
     kept = U0
-    for v in range(U0, np.uint64(len(in_offsets)) - U1):
+    for v in range(U0, uint64(len(in_offsets)) - U1):
         offsets[v] = kept
         for k in range(in_offsets[v], in_offsets[v + U1]):
-            u = np.uint64(in_nodes[k])
+            u = uint64(in_nodes[k])
             if len(loops) > 0 and loops[first_at_least(out_nodes, out_offsets[u], out_offsets[u + U1], v)]:
                 continue
             page = pages[u] if len(pages) > 0 else NONE
             domain = domains[u] if len(domains) > 0 else NONE
-            if page != NONE and seen_pages[page] == np.uint32(v):
+            if page != NONE and seen_pages[page] == uint32(v):
                 continue
-            if domain != NONE and seen_domains[domain] == np.uint32(v):
+            if domain != NONE and seen_domains[domain] == uint32(v):
                 continue
             if page != NONE:
                 seen_pages[page] = v
@@ -98,16 +98,16 @@ def limit_outlinks(
     own_hosts, own_domains, _ = sources
     ignore_host, ignore_domain, limit_page, limit_domain = rules
     seen_domains, seen_pages = seen
-    for r in range(U0, np.uint64(len(offsets)) - U1):
+    for r in range(U0, uint64(len(offsets)) - U1):
         for k in range(offsets[r], offsets[r + U1]):
             host, domain, page = hosts[k], domains[k], pages[k]
             if ignore_host and host != NONE and host == own_hosts[r]:
                 continue
             if ignore_domain and domain != NONE and domain == own_domains[r]:
                 continue
-            if limit_page and page != NONE and seen_pages[page] == np.uint32(r):
+            if limit_page and page != NONE and seen_pages[page] == uint32(r):
                 continue
-            if limit_domain and domain != NONE and seen_domains[domain] == np.uint32(r):
+            if limit_domain and domain != NONE and seen_domains[domain] == uint32(r):
                 continue
             keep[k] = True
             if page != NONE:
@@ -124,8 +124,8 @@ def linkrank_round(
     damping: float,
     x: Float64Array,
     y: Float64Array,
-    low: np.uint64,
-    high: np.uint64,
+    low: uint64,
+    high: uint64,
 ) -> tuple[float, float]:
     """Write y[i] = base + damping · Σ z[u] over the inlinks u that count.
 
@@ -136,6 +136,6 @@ def linkrank_round(
     for i in range(low, high):
         value = base + damping * row_sum(0.0, offsets, nodes, weights, z, i)
         change += abs(value - x[i])
-        roundings += np.float64(offsets[i + U1] - offsets[i] + np.uint64(16)) * (abs(value) + abs(x[i]))
+        roundings += float64(offsets[i + U1] - offsets[i] + uint64(16)) * (abs(value) + abs(x[i]))
         y[i] = value
     return change, roundings

@@ -1,6 +1,6 @@
 """The loops of Loops: find the arcs on short closed walks."""
 
-import numpy as np
+from numpy import uint32, uint64
 
 from inlink.base.arrays import AnyArray, BoolArray, UInt32Array
 from inlink.base.jit import U0, U1, kernel
@@ -14,12 +14,12 @@ def find_loops(
     outlinks: WeightedRows,
     inlinks: WeightedRows,
     component: UInt32Array,
-    depth: np.uint64,
+    depth: uint64,
     marks: BoolArray,
     stamps: AnyArray,
     queue: UInt32Array,
-    low: np.uint64,
-    high: np.uint64,
+    low: uint64,
+    high: uint64,
 ) -> None:
     """Set ``marks`` for each arc u→o, u in [low, high), where a walk of 1 … depth arcs leads from o back to u.
 
@@ -32,13 +32,13 @@ def find_loops(
         first, end = out_offsets[u], out_offsets[u + U1]
         left, outward = U0, U0
         for k in range(first, end):
-            o = np.uint64(out_nodes[k])
+            o = uint64(out_nodes[k])
             if component[o] == component[u]:
                 left += U1
                 outward += out_offsets[o + U1] - out_offsets[o]
         if left == U0 or depth == U0:
             continue
-        stamp = np.uint32(u + U1)
+        stamp = uint32(u + U1)
         # The part of the queue that the last level added.
         begin, stop = U0, U0
         level = U0
@@ -49,12 +49,12 @@ def find_loops(
                 inward = in_offsets[u + U1] - in_offsets[u]
             else:
                 for q in range(begin, stop):
-                    w = np.uint64(queue[q])
+                    w = uint64(queue[q])
                     inward += in_offsets[w + U1] - in_offsets[w]
             if level > U1 and level == depth and outward < inward:
                 # the last arc backwards is the first one forwards, and here there are fewer to look at
                 for k in range(first, end):
-                    o = np.uint64(out_nodes[k])
+                    o = uint64(out_nodes[k])
                     if not marks[k] and component[o] == component[u]:
                         for j in range(out_offsets[o], out_offsets[o + U1]):
                             if stamps[out_nodes[j]] == stamp:
@@ -63,9 +63,9 @@ def find_loops(
                 break
             added = stop
             for q in range(begin, max(stop, begin + U1)):
-                w = u if level == U1 else np.uint64(queue[q])
+                w = u if level == U1 else uint64(queue[q])
                 for j in range(in_offsets[w], in_offsets[w + U1]):
-                    v = np.uint64(in_nodes[j])
+                    v = uint64(in_nodes[j])
                     if stamps[v] != stamp and component[v] == component[u]:
                         stamps[v] = stamp
                         queue[added] = v
@@ -74,7 +74,7 @@ def find_loops(
             if begin == stop:
                 break
             for k in range(first, end):
-                o = np.uint64(out_nodes[k])
+                o = uint64(out_nodes[k])
                 if not marks[k] and component[o] == component[u] and stamps[o] == stamp:
                     marks[k] = True
                     left -= U1

@@ -7,7 +7,7 @@ order of the pages by cash.
 
 from typing import NamedTuple
 
-import numpy as np
+from numpy import float64, uint32, uint64
 
 from inlink.base.arrays import AnyArray, Float64Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, Index, inlined, kernel
@@ -17,7 +17,7 @@ __all__ = ["CASH", "EACH", "HISTORY", "CashLinks", "Economy", "Heap", "visit_in_
 # of the virtual page: what it has, what it has handed over, and what it has given to each page
 CASH, HISTORY, EACH = 0, 1, 2
 
-_2 = np.uint64(2)
+_2 = uint64(2)
 
 
 class CashLinks(NamedTuple):
@@ -78,19 +78,19 @@ class Heap(NamedTuple):
 def visit_virtual(virtual: Float64Array, n: Index) -> None:
     """Visit the virtual page: each of the n pages gets the same amount."""
     virtual[HISTORY] += virtual[CASH]
-    virtual[EACH] += virtual[CASH] / np.float64(n)
+    virtual[EACH] += virtual[CASH] / float64(n)
     virtual[CASH] = 0.0
 
 
 @inlined
 def spend(
-    cash: Float64Array, history: Float64Array, virtual: Float64Array, i: Index, degree: np.uint64
+    cash: Float64Array, history: Float64Array, virtual: Float64Array, i: Index, degree: uint64
 ) -> float:
     """Take page i's cash and give the virtual page its part. Return the part of each outlink if they weigh the same."""
     spent = cash[i] + virtual[EACH]
     history[i] += spent
     cash[i] = -virtual[EACH]
-    part = spent / np.float64(degree + U1)
+    part = spent / float64(degree + U1)
     virtual[CASH] += part
     return part
 
@@ -100,9 +100,9 @@ def visit_in_order(links: CashLinks, order: UInt32Array, economy: Economy) -> No
     """Visit the pages of ``order``, uint32[…], in turn; n is the virtual page."""
     offsets, nodes, weights, strengths = links
     cash, history, virtual = economy
-    n = np.uint64(len(cash))
-    for q in range(U0, np.uint64(len(order))):
-        i = np.uint64(order[q])
+    n = uint64(len(cash))
+    for q in range(U0, uint64(len(order))):
+        i = uint64(order[q])
         if i == n:
             visit_virtual(virtual, n)
             continue
@@ -112,58 +112,58 @@ def visit_in_order(links: CashLinks, order: UInt32Array, economy: Economy) -> No
             for k in range(low, high):
                 cash[nodes[k]] += part
         elif low < high:
-            part *= np.float64(high - low) / strengths[i]
+            part *= float64(high - low) / strengths[i]
             for k in range(low, high):
                 cash[nodes[k]] += part * weights[k]
 
 
 @kernel(allocates=False)
-def _rise(heap: UInt32Array, place: UInt32Array, cash: Float64Array, node: np.uint64) -> None:
+def _rise(heap: UInt32Array, place: UInt32Array, cash: Float64Array, node: uint64) -> None:
     """Move a node whose cash has grown up to its place in the heap."""
-    at = np.uint64(place[node])
+    at = uint64(place[node])
     while at > U0:
         up = (at - U1) >> U1
-        other = np.uint64(heap[up])
+        other = uint64(heap[up])
         if cash[other] > cash[node] or (cash[other] == cash[node] and other < node):
             break
-        heap[at] = np.uint32(other)
-        place[other] = np.uint32(at)
+        heap[at] = uint32(other)
+        place[other] = uint32(at)
         at = up
-    heap[at] = np.uint32(node)
-    place[node] = np.uint32(at)
+    heap[at] = uint32(node)
+    place[node] = uint32(at)
 
 
 @kernel(allocates=False)
 def _sink(heap: UInt32Array, place: UInt32Array, cash: Float64Array) -> None:
     """Move the top node, whose cash has shrunk, down to its place in the heap."""
-    n = np.uint64(len(heap))
-    node, at = np.uint64(heap[0]), U0
+    n = uint64(len(heap))
+    node, at = uint64(heap[0]), U0
     while True:
         down = _2 * at + U1
         if down >= n:
             break
-        below = np.uint64(heap[down])
+        below = uint64(heap[down])
         if down + U1 < n:
-            other = np.uint64(heap[down + U1])
+            other = uint64(heap[down + U1])
             if cash[other] > cash[below] or (cash[other] == cash[below] and other < below):
                 down, below = down + U1, other
         if cash[node] > cash[below] or (cash[node] == cash[below] and node < below):
             break
-        heap[at] = np.uint32(below)
-        place[below] = np.uint32(at)
+        heap[at] = uint32(below)
+        place[below] = uint32(at)
         at = down
-    heap[at] = np.uint32(node)
-    place[node] = np.uint32(at)
+    heap[at] = uint32(node)
+    place[node] = uint32(at)
 
 
 @kernel(allocates=False)
-def visit_richest(links: CashLinks, visits: np.uint64, heap: Heap, economy: Economy) -> None:
+def visit_richest(links: CashLinks, visits: uint64, heap: Heap, economy: Economy) -> None:
     """Visit the page with the most cash, ``visits`` times; of several the smallest, the virtual page last."""
     offsets, nodes, weights, strengths = links
     pages, place = heap
     cash, history, virtual = economy
     for _ in range(U0, visits):
-        i = np.uint64(pages[0])
+        i = uint64(pages[0])
         if virtual[CASH] > cash[i] + virtual[EACH]:
             visit_virtual(virtual, len(cash))
             continue
@@ -171,8 +171,8 @@ def visit_richest(links: CashLinks, visits: np.uint64, heap: Heap, economy: Econ
         part = spend(cash, history, virtual, i, high - low)
         _sink(pages, place, cash)
         if len(weights) > 0 and low < high:
-            part *= np.float64(high - low) / strengths[i]
+            part *= float64(high - low) / strengths[i]
         for k in range(low, high):
-            j = np.uint64(nodes[k])
+            j = uint64(nodes[k])
             cash[j] += part if len(weights) == 0 else part * weights[k]
             _rise(pages, place, cash, j)

@@ -8,6 +8,7 @@ the linking nodes of each chunk first.
 from typing import NamedTuple
 
 import numpy as np
+from numpy import float32, float64, uint32, uint64
 
 from inlink.base.arrays import AnyArray, BoolArray, Float32Array, Float64Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, Index, inlined, kernel, prefetch
@@ -29,7 +30,7 @@ __all__ = [
 ]
 
 
-AHEAD = np.uint64(8)
+AHEAD = uint64(8)
 """The number of rows ahead that a sweep prefetches. Only sweeps that do not follow the order of the places prefetch."""
 
 
@@ -71,9 +72,7 @@ def solved(total: float, own: float, strength: float, loop: float, damping: floa
 
 
 @kernel
-def scan_arcs(
-    equation: Equation, loops: AnyArray, low: np.uint64, high: np.uint64
-) -> tuple[np.uint64, np.uint64]:
+def scan_arcs(equation: Equation, loops: AnyArray, low: uint64, high: uint64) -> tuple[uint64, uint64]:
     """Write the weights of self-loops at the places [low, high) to ``loops``. Return the numbers of arcs
     between linking nodes that come from a node with a smaller number, and from a node with a larger number.
     """
@@ -83,7 +82,7 @@ def scan_arcs(
         loops[i] = 0
         if strengths[i] != 0:
             for k in range(offsets[i], offsets[i + U1]):
-                j = np.uint64(nodes[k])
+                j = uint64(nodes[k])
                 if j < i:
                     smaller += U1
                 elif j > i:
@@ -97,16 +96,16 @@ def scan_arcs(
 
 @kernel
 def depth_first_order(
-    equation: Equation, seen: BoolArray, order: UInt32Array, low: np.uint64, high: np.uint64
-) -> np.uint64:
+    equation: Equation, seen: BoolArray, order: UInt32Array, low: uint64, high: uint64
+) -> uint64:
     """Write the places of [low, high) whose nodes have outlinks to ``order[low:]``, in postorder of a depth-first walk
     along inlinks. Return where the order ends.
 
     A node stands behind those that link to it, except on cycles.
     """
     offsets, nodes, _, _, strengths, _, _ = equation
-    stack = np.empty(high - low + U1, np.uint32)
-    place = np.empty(high - low + U1, np.uint64)
+    stack = np.empty(high - low + U1, uint32)
+    place = np.empty(high - low + U1, uint64)
     end = low
     for root in range(low, high):
         if seen[root] or strengths[root] == 0:
@@ -116,9 +115,9 @@ def depth_first_order(
         depth = U1
         while depth > U0:
             top = depth - U1
-            i = np.uint64(stack[top])
+            i = uint64(stack[top])
             if place[top] < offsets[i + U1]:
-                j = np.uint64(nodes[place[top]])
+                j = uint64(nodes[place[top]])
                 place[top] += U1
                 if low <= j < high and not seen[j]:
                     seen[j] = True
@@ -133,7 +132,7 @@ def depth_first_order(
 
 @kernel
 def sweep(
-    equation: Equation, loops: AnyArray, z: Float64Array, downwards: bool, low: np.uint64, high: np.uint64
+    equation: Equation, loops: AnyArray, z: Float64Array, downwards: bool, low: uint64, high: uint64
 ) -> None:
     """One Gauss–Seidel sweep over the rows at the places [low, high), in increasing or decreasing order.
 
@@ -151,7 +150,7 @@ def sweep(
 
 @kernel(allocates=False)
 def sweep_in_order(
-    equation: Equation, loops: AnyArray, z: Float64Array, order: UInt32Array, low: np.uint64, high: np.uint64
+    equation: Equation, loops: AnyArray, z: Float64Array, order: UInt32Array, low: uint64, high: uint64
 ) -> None:
     """:func:`sweep` over the rows order[low:high]."""
     offsets, nodes, weights, _, strengths, teleport, damping = equation
@@ -160,12 +159,12 @@ def sweep_in_order(
     last = high - U1
     for t in range(low, high):
         # The arcs of a row can be asked for when its offset is there.
-        prefetch(offsets, np.uint64(order[min(t + AHEAD + AHEAD, last)]))
-        soon = np.uint64(order[min(t + AHEAD, last)])
+        prefetch(offsets, uint64(order[min(t + AHEAD + AHEAD, last)]))
+        soon = uint64(order[min(t + AHEAD, last)])
         prefetch(nodes, offsets[soon])
         prefetch(z, soon)
         prefetch(strengths, soon)
-        i = np.uint64(order[t])
+        i = uint64(order[t])
         total = row_sum(base * teleport[i * step], offsets, nodes, weights, z, i)
         z[i] = solved(total, z[i], strengths[i], loops[i], damping)
 
@@ -173,23 +172,23 @@ def sweep_in_order(
 @inlined
 def links(strengths: AnyArray, place: Index) -> bool:
     """Return whether the node with this place has outlinks."""
-    return place < np.uint64(len(strengths)) and strengths[place] != 0
+    return place < uint64(len(strengths)) and strengths[place] != 0
 
 
 @kernel
-def dangling_mass(equation: Equation, num_nodes: np.uint64, x: Float64Array) -> float:
+def dangling_mass(equation: Equation, num_nodes: uint64, x: Float64Array) -> float:
     """Σ x[i] over the dangling ones of all nodes, compensated. A uniform x may be one number."""
     _, _, _, linking, strengths, _, _ = equation
     step = U1 if len(x) > 1 else U0
     total, lost = 0.0, 0.0
     if len(linking) == 0:
-        for place in range(U0, np.uint64(len(strengths))):
+        for place in range(U0, uint64(len(strengths))):
             if strengths[place] == 0:
                 total, lost = add_compensated(total, lost, x[place * step])
         return total + lost
     i = U0
-    for k in range(U0, np.uint64(len(linking)) + U1):
-        end = np.uint64(linking[k]) if k < np.uint64(len(linking)) else num_nodes
+    for k in range(U0, uint64(len(linking)) + U1):
+        end = uint64(linking[k]) if k < uint64(len(linking)) else num_nodes
         for j in range(i, end):
             total, lost = add_compensated(total, lost, x[j * step])
         i = end + U1
@@ -197,15 +196,13 @@ def dangling_mass(equation: Equation, num_nodes: np.uint64, x: Float64Array) -> 
 
 
 @kernel
-def finish_dangling(
-    equation: Equation, z: Float64Array, x: Float64Array, low: np.uint64, high: np.uint64
-) -> None:
+def finish_dangling(equation: Equation, z: Float64Array, x: Float64Array, low: uint64, high: uint64) -> None:
     """Write x of the nodes [low, high): z · strength if a node has outlinks, the sum of its row if it is dangling."""
     offsets, nodes, weights, linking, strengths, teleport, damping = equation
     step = U1 if len(teleport) > 1 else U0
     at, linked, first, rest = chunk_nodes(linking, low, high)
     for t in range(U0, high - low):
-        i = np.uint64(at[t])
+        i = uint64(at[t])
         place = first + t if t < linked else rest + t - linked
         if links(strengths, place):
             x[i] = z[place] * strengths[place]
@@ -216,13 +213,13 @@ def finish_dangling(
 
 @kernel
 def contributions(
-    equation: Equation, x: Float64Array, scale: float, z: Float64Array, low: np.uint64, high: np.uint64
+    equation: Equation, x: Float64Array, scale: float, z: Float64Array, low: uint64, high: uint64
 ) -> None:
     """Write z = scale · x / strength of the places [low, high); 0 for dangling nodes. A uniform x may be one number."""
     _, _, _, linking, strengths, _, _ = equation
     step = U1 if len(x) > 1 else U0
     for place in range(low, high):
-        i = np.uint64(linking[place]) if len(linking) > 0 else place
+        i = uint64(linking[place]) if len(linking) > 0 else place
         z[place] = scale * x[i * step] / strengths[place] if strengths[place] != 0 else 0.0
 
 
@@ -233,8 +230,8 @@ def power_round(
     z: Float64Array,
     x: Float64Array,
     y: Float64Array,
-    low: np.uint64,
-    high: np.uint64,
+    low: uint64,
+    high: uint64,
 ) -> tuple[float, float]:
     """Write y = F(x), unless ``y`` is empty. Return, over the nodes [low, high), Σ|F(x) − x| and
     Σ (inlinks + 16) · (F(x) + |x|).
@@ -247,14 +244,12 @@ def power_round(
     change, roundings = 0.0, 0.0
     at, linked, first, rest = chunk_nodes(linking, low, high)
     for t in range(U0, high - low):
-        i = np.uint64(at[t])
+        i = uint64(at[t])
         place = first + t if t < linked else rest + t - linked
         total = row_sum(0.0, offsets, nodes, weights, z, place)
         value = damping * total + jump * teleport[i * step]
         change += abs(value - x[i])
-        roundings += np.float64(offsets[place + U1] - offsets[place] + np.uint64(16)) * (
-            abs(value) + abs(x[i])
-        )
+        roundings += float64(offsets[place + U1] - offsets[place] + uint64(16)) * (abs(value) + abs(x[i]))
         if len(y) > 0:
             y[i] = value
     return change, roundings
@@ -267,11 +262,11 @@ def observe(
     last: Float32Array,
     moves: Float32Array,
     differences: Float32Array,
-    slot: np.uint64,
+    slot: uint64,
     strengths: AnyArray,
     sums: Float64Array,
-    low: np.uint64,
-    high: np.uint64,
+    low: uint64,
+    high: uint64,
 ) -> tuple[float, float]:
     """Let f = z − before and d = f − last. Write differences[slot] = d, moves[slot] += d and last = f.
 
@@ -282,23 +277,23 @@ def observe(
     a, b, c, d, e, g = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(low, high):
         f = z[i] - before[i]
-        difference = np.float32(f - last[i])
+        difference = float32(f - last[i])
         differences[slot, i] = difference
         moves[slot, i] += difference
         last[i] = f
-        first, second = np.float64(differences[U0, i]), np.float64(differences[U1, i])
-        third = np.float64(differences[np.uint64(2), i])
+        first, second = float64(differences[U0, i]), float64(differences[U1, i])
+        third = float64(differences[uint64(2), i])
         a += first * difference
         b += second * difference
         c += third * difference
-        rounded = np.float64(np.float32(f))
+        rounded = float64(float32(f))
         d += first * rounded
         e += second * rounded
         g += third * rounded
         change += abs(f) * strengths[i]
         mass += z[i] * strengths[i]
-    sums[U0, U0], sums[U0, U1], sums[U0, np.uint64(2)] = a, b, c
-    sums[U1, U0], sums[U1, U1], sums[U1, np.uint64(2)] = d, e, g
+    sums[U0, U0], sums[U0, U1], sums[U0, uint64(2)] = a, b, c
+    sums[U1, U0], sums[U1, U1], sums[U1, uint64(2)] = d, e, g
     return change, mass
 
 
@@ -308,14 +303,14 @@ def accelerate(
     before: Float64Array,
     moves: Float32Array,
     share: Float64Array,
-    slot: np.uint64,
-    low: np.uint64,
-    high: np.uint64,
+    slot: uint64,
+    low: uint64,
+    high: uint64,
 ) -> None:
     """Compute z −= Σ_k share[k] · moves[k] for three moves; then moves[slot] = z − before and before = z."""
-    a, b, c = share[U0], share[U1], share[np.uint64(2)]
+    a, b, c = share[U0], share[U1], share[uint64(2)]
     for i in range(low, high):
-        value = z[i] - (a * moves[U0, i] + b * moves[U1, i] + c * moves[np.uint64(2), i])
+        value = z[i] - (a * moves[U0, i] + b * moves[U1, i] + c * moves[uint64(2), i])
         moves[slot, i] = value - before[i]
         z[i] = value
         before[i] = value

@@ -8,7 +8,7 @@ for the sources would need a counter for each bit.
 
 from typing import NamedTuple
 
-import numpy as np
+from numpy import uint64
 
 from inlink.base.arrays import UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, inlined, kernel
@@ -20,12 +20,12 @@ __all__ = ["SOURCES", "WORDS", "DistanceSearch", "DistanceSums", "distances_from
 WORDS = 8
 SOURCES = 64 * WORDS
 
-_WORDS = np.uint64(WORDS)
-_PAIRS = np.uint64(0x5555555555555555)
-_FOURS = np.uint64(0x3333333333333333)
-_BYTES = np.uint64(0x0F0F0F0F0F0F0F0F)
-_ADD = np.uint64(0x0101010101010101)
-_2, _4, _6, _56, _63 = np.uint64(2), np.uint64(4), np.uint64(6), np.uint64(56), np.uint64(63)
+_WORDS = uint64(WORDS)
+_PAIRS = uint64(0x5555555555555555)
+_FOURS = uint64(0x3333333333333333)
+_BYTES = uint64(0x0F0F0F0F0F0F0F0F)
+_ADD = uint64(0x0101010101010101)
+_2, _4, _6, _56, _63 = uint64(2), uint64(4), uint64(6), uint64(56), uint64(63)
 
 
 class DistanceSearch(NamedTuple):
@@ -54,7 +54,7 @@ class DistanceSums(NamedTuple):
 
 
 @inlined
-def population(word: np.uint64) -> np.uint64:
+def population(word: uint64) -> uint64:
     """The number of bits of a word that are set. LLVM compiles this to one instruction."""
     word -= (word >> U1) & _PAIRS
     word = (word & _FOURS) + ((word >> _2) & _FOURS)
@@ -66,12 +66,12 @@ def population(word: np.uint64) -> np.uint64:
 def distances_from(
     offsets: UInt64Array,
     nodes: UInt32Array,
-    first: np.uint64,
-    last: np.uint64,
+    first: uint64,
+    last: uint64,
     search: DistanceSearch,
     sums: DistanceSums,
-    unit: np.uint64,
-) -> np.uint64:
+    unit: uint64,
+) -> uint64:
     """Add to ``sums`` of each node v, over the sources s in [first, last) with 0 < d(s, v) < ∞: d(s, v), 1, and
     unit / d(s, v) rounded.
 
@@ -80,7 +80,7 @@ def distances_from(
     bits, active, touched = search
     far, reached, inverse = sums
     seen, now, new = bits[0], bits[1], bits[2]
-    for i in range(U0, np.uint64(len(offsets)) - U1):
+    for i in range(U0, uint64(len(offsets)) - U1):
         for k in range(U0, _WORDS):
             seen[i, k] = U0
     count = last - first
@@ -93,9 +93,9 @@ def distances_from(
         depth += U1
         num_touched = U0
         for a in range(U0, count):
-            i = np.uint64(active[a])
+            i = uint64(active[a])
             for p in range(offsets[i], offsets[i + U1]):
-                j = np.uint64(nodes[p])
+                j = uint64(nodes[p])
                 before, fresh = U0, U0
                 for k in range(U0, _WORDS):
                     before |= new[j, k]
@@ -107,12 +107,12 @@ def distances_from(
                     touched[num_touched] = j
                     num_touched += U1
         for a in range(U0, count):
-            i = np.uint64(active[a])
+            i = uint64(active[a])
             for k in range(U0, _WORDS):
                 now[i, k] = U0
         share = (unit + (depth >> U1)) // depth
         for a in range(U0, num_touched):
-            j = np.uint64(touched[a])
+            j = uint64(touched[a])
             total = U0
             for k in range(U0, _WORDS):
                 word = new[j, k]

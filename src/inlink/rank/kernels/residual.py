@@ -1,6 +1,6 @@
 """The residual of PageRank's equation for each page, which certifies spam mass and OPIC's limit."""
 
-import numpy as np
+from numpy import uint64
 
 from inlink.base.arrays import Float64Array
 from inlink.base.jit import U0, U1, kernel
@@ -14,7 +14,7 @@ ROUNDING = 16 * 2.0**-53
 
 @kernel
 def largest_residual(
-    equation: Equation, jump: float, z: Float64Array, x: Float64Array, low: np.uint64, high: np.uint64
+    equation: Equation, jump: float, z: Float64Array, x: Float64Array, low: uint64, high: uint64
 ) -> float:
     """A bound on the largest |F(x) − x| of the nodes [low, high), rounding included.
 
@@ -26,7 +26,7 @@ def largest_residual(
     largest = 0.0
     at, linked, first, rest = chunk_nodes(linking, low, high)
     for t in range(U0, high - low):
-        i = np.uint64(at[t])
+        i = uint64(at[t])
         place = first + t if t < linked else rest + t - linked
         total, lost = 0.0, 0.0
         for k in range(offsets[place], offsets[place + U1]):

@@ -1,6 +1,6 @@
 """The loops of SALSA: components of pages that are cited together, and sums over each component."""
 
-import numpy as np
+from numpy import uint64
 
 from inlink.base.arrays import Float64Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, kernel
@@ -17,9 +17,9 @@ def cited_together(offsets: UInt64Array, nodes: UInt32Array, root: UInt32Array) 
     A row's nodes are joined one after the other, so that there are as many steps as arcs.
     """
     begin_union(root)
-    for i in range(U0, np.uint64(len(root))):
+    for i in range(U0, uint64(len(root))):
         for k in range(offsets[i] + U1, offsets[i + U1]):
-            join(root, np.uint64(nodes[k - U1]), np.uint64(nodes[k]))
+            join(root, uint64(nodes[k - U1]), uint64(nodes[k]))
     finish_union(root)
 
 
@@ -29,8 +29,8 @@ def component_sums(label: UInt32Array, values: Float64Array, sums: Float64Array,
 
     ``sums`` and ``lost`` must be 0; ``lost`` is work space.
     """
-    for i in range(U0, np.uint64(len(label))):
-        c = np.uint64(label[i])
+    for i in range(U0, uint64(len(label))):
+        c = uint64(label[i])
         sums[c], lost[c] = add_compensated(sums[c], lost[c], values[i])
-    for i in range(U0, np.uint64(len(sums))):
+    for i in range(U0, uint64(len(sums))):
         sums[i] += lost[i]

@@ -6,7 +6,7 @@ pseudorandom number generators", OOPSLA 2014). So the result does not depend on 
 
 from typing import NamedTuple
 
-import numpy as np
+from numpy import float64, uint32, uint64
 
 from inlink.base.arrays import BoolArray, Float64Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, Index, inlined, kernel
@@ -26,10 +26,10 @@ __all__ = [
 # what is counted: see inlink.rank.mcmc
 END, COMPLETE, STOP = 0, 1, 2
 
-_GAMMA = np.uint64(0x9E3779B97F4A7C15)
-_MIX1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX2 = np.uint64(0x94D049BB133111EB)
-_30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+_GAMMA = uint64(0x9E3779B97F4A7C15)
+_MIX1 = uint64(0xBF58476D1CE4E5B9)
+_MIX2 = uint64(0x94D049BB133111EB)
+_30, _27, _31, _11 = uint64(30), uint64(27), uint64(31), uint64(11)
 _UNIT = 2.0**-53
 
 
@@ -67,7 +67,7 @@ class Recorded(NamedTuple):
 
 
 @inlined
-def mixed(state: np.uint64) -> np.uint64:
+def mixed(state: uint64) -> uint64:
     """SplitMix64's output for a state."""
     z = (state ^ (state >> _30)) * _MIX1
     z = (z ^ (z >> _27)) * _MIX2
@@ -75,25 +75,25 @@ def mixed(state: np.uint64) -> np.uint64:
 
 
 @inlined
-def first_state(key: np.uint64, walk: Index) -> np.uint64:
+def first_state(key: uint64, walk: Index) -> uint64:
     """The state of a walk's random numbers before the first is drawn."""
-    return mixed(key + (np.uint64(walk) + U1) * _MIX1)
+    return mixed(key + (uint64(walk) + U1) * _MIX1)
 
 
 @inlined
-def uniform(state: np.uint64) -> float:
+def uniform(state: uint64) -> float:
     """A random number in [0, 1) for a state; the next state is ``state + _GAMMA``."""
-    return np.float64(mixed(state) >> _11) * _UNIT
+    return float64(mixed(state) >> _11) * _UNIT
 
 
 @inlined
-def any_of(share: float, count: Index) -> np.uint64:
+def any_of(share: float, count: Index) -> uint64:
     """Return the number in range(count) for a share in [0, 1)."""
-    return min(np.uint64(share * np.float64(count)), count - U1)
+    return min(uint64(share * float64(count)), count - U1)
 
 
 @inlined
-def arc_of(offset: np.uint64, count: np.uint64, sums: Float64Array, share: float) -> np.uint64:
+def arc_of(offset: uint64, count: uint64, sums: Float64Array, share: float) -> uint64:
     """Return the place of the arc, in a row that is not empty, for a share in [0, 1)."""
     low, last = offset, offset + count - U1
     if len(sums) == 0:
@@ -113,7 +113,7 @@ def arc_of(offset: np.uint64, count: np.uint64, sums: Float64Array, share: float
 @kernel
 def row_sums(offsets: UInt64Array, weights: Float64Array, sums: Float64Array) -> None:
     """Add up the weights of each row from its beginning, to ``sums``."""
-    for i in range(U0, np.uint64(len(offsets)) - U1):
+    for i in range(U0, uint64(len(offsets)) - U1):
         total = 0.0
         for p in range(offsets[i], offsets[i + U1]):
             total += weights[p]
@@ -125,7 +125,7 @@ def changed_rows(before: Arcs, now: Arcs, changed: BoolArray) -> None:
     """Mark the rows that differ; there are at least as many as before."""
     before_offsets, before_nodes, before_sums = before
     offsets, nodes, sums = now
-    for i in range(U0, np.uint64(len(changed))):
+    for i in range(U0, uint64(len(changed))):
         low, a = offsets[i], before_offsets[i]
         count = offsets[i + U1] - low
         changed[i] = before_offsets[i + U1] - a != count or (len(sums) > 0) != (len(before_sums) > 0)
@@ -139,7 +139,7 @@ def changed_rows(before: Arcs, now: Arcs, changed: BoolArray) -> None:
 
 @kernel
 def count_walks(
-    arcs: Arcs, damping: float, key: np.uint64, random_start: bool, kind: int, visits: UInt32Array
+    arcs: Arcs, damping: float, key: uint64, random_start: bool, kind: int, visits: UInt32Array
 ) -> None:
     """Walk n times and add the nodes that were visited to ``visits``, or the last nodes if ``kind`` is :data:`END`.
 
@@ -147,7 +147,7 @@ def count_walks(
     otherwise it goes on at a random node.
     """
     offsets, nodes, sums = arcs
-    n = np.uint64(len(visits))
+    n = uint64(len(visits))
     for walk in range(U0, n):
         state = first_state(key, walk)
         i = walk
@@ -165,13 +165,13 @@ def count_walks(
                 break
             state += _GAMMA
             share = uniform(state)
-            i = any_of(share, n) if count == U0 else np.uint64(nodes[arc_of(low, count, sums, share)])
+            i = any_of(share, n) if count == U0 else uint64(nodes[arc_of(low, count, sums, share)])
         if kind == END:
             visits[i] += 1
 
 
 @inlined
-def weight_at(sums: Float64Array, k: Index, first: np.uint64) -> float:
+def weight_at(sums: Float64Array, k: Index, first: uint64) -> float:
     """The weight of the arc at place k of a row that begins at ``first``; 1 without weights."""
     weight = 1.0
     if len(sums) > 0:
@@ -180,14 +180,14 @@ def weight_at(sums: Float64Array, k: Index, first: np.uint64) -> float:
 
 
 @inlined
-def row_weight(sums: Float64Array, low: np.uint64, high: np.uint64) -> float:
+def row_weight(sums: Float64Array, low: uint64, high: uint64) -> float:
     """The sum of the weights of a nonempty row."""
-    return np.float64(high - low) if len(sums) == 0 else sums[high - U1]
+    return float64(high - low) if len(sums) == 0 else sums[high - U1]
 
 
 @inlined
 def chances_of_step(
-    before: Arcs, now: Arcs, i: np.uint64, j: np.uint32, gains: Float64Array
+    before: Arcs, now: Arcs, i: uint64, j: uint32, gains: Float64Array
 ) -> tuple[float, float, float]:
     """The probability of the step i → j before and now, and the sum of the gains in probability of i's arcs.
 
@@ -220,11 +220,11 @@ def kept_steps(
     recorded: Recorded,
     now: Arcs,
     gains: Float64Array,
-    walk: np.uint64,
-    state: np.uint64,
-    at: np.uint64,
+    walk: uint64,
+    state: uint64,
+    at: uint64,
     path: UInt32Array,
-) -> tuple[np.uint64, np.uint64, bool, bool, np.uint64]:
+) -> tuple[uint64, uint64, bool, bool, uint64]:
     """Copy a recorded walk to ``path``, from ``at`` on, up to the first step that the new graph changes.
 
     Returns
@@ -236,7 +236,7 @@ def kept_steps(
     p, stop = recorded.ends[walk], recorded.ends[walk + U1]
     i = walk
     while p < stop:
-        i = np.uint64(recorded.path[p])
+        i = uint64(recorded.path[p])
         path[at] = i
         at += U1
         p += U1
@@ -257,10 +257,10 @@ def kept_steps(
             continue
         state += _GAMMA
         share = uniform(state) * gained
-        i = np.uint64(j)
+        i = uint64(j)
         for b in range(first, end):
             if gains[b - first] > 0.0:
-                i = np.uint64(now.nodes[b])
+                i = uint64(now.nodes[b])
                 share -= gains[b - first]
                 if share < 0.0:
                     break
@@ -275,12 +275,12 @@ def record_walks(
     recorded: Recorded,
     now: Arcs,
     damping: float,
-    key: np.uint64,
+    key: uint64,
     gains: Float64Array,
-    walk: np.uint64,
+    walk: uint64,
     ends: UInt64Array,
     path: UInt32Array,
-) -> tuple[np.uint64, np.uint64]:
+) -> tuple[uint64, uint64]:
     """Write the walks walk, walk + 1, … n − 1, one from each node, that end at dangling nodes, to ``path``;
     walk w ends at ``ends[w + 1]``.
 
@@ -297,8 +297,8 @@ def record_walks(
     """
     offsets, nodes, sums = now
     old_ends = recorded.ends
-    n, room = np.uint64(len(offsets)) - U1, np.uint64(len(path))
-    old_n = np.uint64(len(before.offsets)) - U1
+    n, room = uint64(len(offsets)) - U1, uint64(len(path))
+    old_n = uint64(len(before.offsets)) - U1
     anew = U0
     while walk < n:
         state = first_state(key, walk)
@@ -322,7 +322,7 @@ def record_walks(
             if uniform(state) >= damping:
                 break
             state += _GAMMA
-            i = np.uint64(nodes[arc_of(low, count, sums, uniform(state))])
+            i = uint64(nodes[arc_of(low, count, sums, uniform(state))])
         if another:
             anew += U1
         walk += U1

@@ -6,6 +6,7 @@ the cache misses of the sums.
 """
 
 import numpy as np
+from numpy import float64, int64, uint64
 
 from inlink.base.arrays import Float32Array, Float64Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, kernel
@@ -29,15 +30,13 @@ __all__ = [
 
 
 PILES = 1 << 13
-FINE, ALL = np.uint64(50), np.uint64(PILES - 1)  # an exponent and the two highest bits behind it; no sign
+FINE, ALL = uint64(50), uint64(PILES - 1)  # an exponent and the two highest bits behind it; no sign
 LEAST_SCORE = 1e-6
 """The worth of a score of 0, so that pages without a score are ranked by their links."""
 
 
 @kernel
-def links(
-    log: UInt8Array, place: np.uint64, page: np.uint64, hosts: UInt32Array, row: UInt32Array
-) -> np.uint64:
+def links(log: UInt8Array, place: uint64, page: uint64, hosts: UInt32Array, row: UInt32Array) -> uint64:
     """Decode the links of the visit at ``place`` into ``row``; return their number.
 
     If ``hosts`` (uint32[pages]) is given, links within the page's host are left out. The link of a merged page to the
@@ -56,28 +55,28 @@ def links(
 
 @kernel
 def check(
-    log: UInt8Array, pages: UInt32Array, places: UInt64Array, visits: UInt64Array, count: np.uint64
-) -> tuple[np.uint64, np.uint64]:
+    log: UInt8Array, pages: UInt32Array, places: UInt64Array, visits: UInt64Array, count: uint64
+) -> tuple[uint64, uint64]:
     """Check the visits that are not ``visits`` yet (an empty array: all); return the longest list and the first fault.
 
     The second number is the index of the first unsound visit, or ``len(pages)`` if all are sound. After this check, the
     visits cannot lead a kernel out of its arrays.
     """
     longest = U0
-    for k in range(U0, np.uint64(len(pages))):
+    for k in range(U0, uint64(len(pages))):
         if pages[k] >= count:
             return longest, k
         if len(visits) == 0 or visits[pages[k]] != places[k] + U1:
             if not row_sound(log, places[k], count):
                 return longest, k
             longest = max(longest, link_count(log, places[k]))
-    return longest, np.uint64(len(pages))
+    return longest, uint64(len(pages))
 
 
 @kernel
 def increasing(places: UInt64Array) -> bool:
     """Return whether each place is after the place before it."""
-    for k in range(U1, np.uint64(len(places))):
+    for k in range(U1, uint64(len(places))):
         if places[k] <= places[k - U1]:
             return False
     return True
@@ -86,19 +85,19 @@ def increasing(places: UInt64Array) -> bool:
 @kernel
 def give(
     log: UInt8Array,
-    place: np.uint64,
-    page: np.uint64,
+    place: uint64,
+    page: uint64,
     hosts: UInt32Array,
     row: UInt32Array,
     amount: float,
     r: Float64Array,
-) -> np.int64:
+) -> int64:
     """Divide an amount among the residuals of all pages that the visit at ``place`` links to; return their number."""
     count = links(log, place, page, hosts, row)
     share = amount / count
     for j in range(U0, count):
         r[row[j]] += share
-    return np.int64(count)
+    return int64(count)
 
 
 @kernel
@@ -112,15 +111,15 @@ def take_in(
     x: Float64Array,
     r: Float64Array,
     damping: float,
-) -> np.int64:
+) -> int64:
     """Replace the ``visits`` visit of each page by its new visit, and correct the residuals.
 
     ``visits`` holds a visit's place in the log plus 1, and 0 for a page without a visit. Return the number of links by
     which the crawl grew; it is negative if there are fewer links than before.
     """
-    grown = np.int64(0)
-    for k in range(U0, np.uint64(len(pages))):
-        page, before = np.uint64(pages[k]), visits[pages[k]]
+    grown = int64(0)
+    for k in range(U0, uint64(len(pages))):
+        page, before = uint64(pages[k]), visits[pages[k]]
         if before != places[k] + U1:
             if before != U0:
                 grown -= give(log, before - U1, page, hosts, row, -damping * x[page], r)
@@ -139,25 +138,25 @@ def take_out(
     x: Float64Array,
     r: Float64Array,
     damping: float,
-) -> np.int64:
+) -> int64:
     """Forget the visits of pages that no longer have a visit; return the same as :func:`take_in`."""
-    grown = np.int64(0)
-    for k in range(U0, np.uint64(len(pages))):
-        page = np.uint64(pages[k])
+    grown = int64(0)
+    for k in range(U0, uint64(len(pages))):
+        page = uint64(pages[k])
         grown -= give(log, visits[page] - U1, page, hosts, row, -damping * x[page], r)
         visits[page] = U0
     return grown
 
 
 @kernel
-def worth(scores: Float32Array, i: np.uint64, least: float) -> float:
+def worth(scores: Float32Array, i: uint64, least: float) -> float:
     """v[i]: 1 without scores; else score + ``least``, or ``least`` ÷ (1 − score) for a score below 0.
 
     So v grows with the score, and is never below 0. A score that is not finite counts as 0.
     """
     if len(scores) == 0:
         return 1.0
-    score = np.float64(scores[i])
+    score = float64(scores[i])
     if 0.0 < score < np.inf:
         return score + least
     return least / (1.0 - score) if -np.inf < score < 0.0 else least
@@ -167,8 +166,8 @@ def worth(scores: Float32Array, i: np.uint64, least: float) -> float:
 def revalue(
     before: Float32Array,
     after: Float32Array,
-    old: np.uint64,
-    new: np.uint64,
+    old: uint64,
+    new: uint64,
     r: Float64Array,
     rest: float,
     least: float,
@@ -176,7 +175,7 @@ def revalue(
     """Change the teleport from the scores ``before`` of ``old`` pages to ``after`` of ``new`` pages; return Σ v."""
     total = 0.0
     for i in range(U0, new):
-        page = np.uint64(i)
+        page = uint64(i)
         value = worth(after, page, least)
         total += value
         r[page] += rest * (value - (worth(before, page, least) if page < old else 0.0))
@@ -194,7 +193,7 @@ def settle(
     """
     piles[:] = 0.0
     mass = 0.0
-    for i in range(U0, np.uint64(len(x))):
+    for i in range(U0, uint64(len(x))):
         if visits[i] == U0:
             x[i] += r[i]
             r[i] = 0.0
@@ -214,11 +213,11 @@ def push(
     r: Float64Array,
     damping: float,
     least: float,
-) -> np.uint64:
+) -> uint64:
     """Add each residual of at least ``least`` to x, and pass it on along the page's links; return their number."""
     arcs = U0
-    for k in range(U0, np.uint64(len(pages))):
-        page = np.uint64(pages[k])
+    for k in range(U0, uint64(len(pages))):
+        page = uint64(pages[k])
         value = r[page]
         if abs(value) < least:
             continue
@@ -251,14 +250,14 @@ def authorities(
     new: Float64Array,
 ) -> None:
     """Add the sums of the hubs ``pages`` to ``new``: h = Σ scores·a over a hub's links, for each page it links to."""
-    for k in range(U0, np.uint64(len(pages))):
-        count = links(log, places[k], np.uint64(pages[k]), hosts, row)
+    for k in range(U0, uint64(len(pages))):
+        count = links(log, places[k], uint64(pages[k]), hosts, row)
         h = 0.0
         if len(scores) == 0:
             for j in range(U0, count):
                 h += a[row[j]]
         else:
             for j in range(U0, count):
-                h += np.float64(scores[row[j]]) * a[row[j]]
+                h += float64(scores[row[j]]) * a[row[j]]
         for j in range(U0, count):
             new[row[j]] += h

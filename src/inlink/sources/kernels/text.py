@@ -3,37 +3,38 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy import int64, uint8, uint32, uint64
 
 from inlink.base.arrays import Float64Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, inlined, kernel
 
-NEWLINE, RETURN, SPACE, TAB = np.uint8(10), np.uint8(13), np.uint8(32), np.uint8(9)
-QUOTE, HASH, PERCENT = np.uint8(34), np.uint8(35), np.uint8(37)
-_ZERO, _NINE, _DOT, _PLUS, _MINUS = np.uint8(48), np.uint8(57), np.uint8(46), np.uint8(43), np.uint8(45)
-_LARGE_E, _SMALL_E = np.uint8(69), np.uint8(101)
-_U10 = np.uint64(10)
+NEWLINE, RETURN, SPACE, TAB = uint8(10), uint8(13), uint8(32), uint8(9)
+QUOTE, HASH, PERCENT = uint8(34), uint8(35), uint8(37)
+_ZERO, _NINE, _DOT, _PLUS, _MINUS = uint8(48), uint8(57), uint8(46), uint8(43), uint8(45)
+_LARGE_E, _SMALL_E = uint8(69), uint8(101)
+_U10 = uint64(10)
 
 # the status of a scan
 ALL, OPEN_QUOTE, FEW_FIELDS, NOT_A_NUMBER, OUT_OF_RANGE, BAD_QUOTE, BAD_WEIGHT = range(7)
 
 
 @kernel
-def number_in(text: UInt8Array, start: np.uint64, stop: np.uint64, limit: np.uint64) -> np.uint64:
+def number_in(text: UInt8Array, start: uint64, stop: uint64, limit: uint64) -> uint64:
     """Return a decimal number; ``limit`` (below 2⁶³) if it is not below; 2⁶⁴ − 1 if it is not a number."""
     if start == stop:
-        return np.uint64(0xFFFFFFFFFFFFFFFF)
+        return uint64(0xFFFFFFFFFFFFFFFF)
     value = U0
     for k in range(start, stop):
         byte = text[k]
         if byte < _ZERO or byte > _NINE:
-            return np.uint64(0xFFFFFFFFFFFFFFFF)
+            return uint64(0xFFFFFFFFFFFFFFFF)
         if value < limit:
-            value = value * _U10 + np.uint64(byte - _ZERO)
+            value = value * _U10 + uint64(byte - _ZERO)
     return min(value, limit)
 
 
 @kernel
-def weight_in(text: UInt8Array, start: np.uint64, stop: np.uint64, powers: Float64Array) -> float:
+def weight_in(text: UInt8Array, start: uint64, stop: uint64, powers: Float64Array) -> float:
     """Return a decimal fraction if one rounding reads it exactly. Return NaN for all other text, even for numbers.
 
     The value is exact if the digits form a number below 2⁵³ and the power of ten is at most 22 (Clinger 1990).
@@ -44,8 +45,8 @@ def weight_in(text: UInt8Array, start: np.uint64, stop: np.uint64, powers: Float
     while k < stop:
         byte = text[k]
         if byte >= _ZERO and byte <= _NINE:
-            digits = digits * _U10 + np.uint64(byte - _ZERO)
-            if digits >= np.uint64(9007199254740992):
+            digits = digits * _U10 + uint64(byte - _ZERO)
+            if digits >= uint64(9007199254740992):
                 return np.nan
             seen = True
             if point:
@@ -65,7 +66,7 @@ def weight_in(text: UInt8Array, start: np.uint64, stop: np.uint64, powers: Float
                 byte = text[k]
                 if byte < _ZERO or byte > _NINE or power > 400:
                     return np.nan
-                power = power * 10 + np.int64(byte - _ZERO)
+                power = power * 10 + int64(byte - _ZERO)
                 k += U1
             exponent += -power if negative else power
             break
@@ -80,7 +81,7 @@ def weight_in(text: UInt8Array, start: np.uint64, stop: np.uint64, powers: Float
 
 
 @kernel
-def _end_of_field(text: UInt8Array, at: np.uint64, separator: np.uint8, other: np.uint8) -> np.uint64:
+def _end_of_field(text: UInt8Array, at: uint64, separator: uint8, other: uint8) -> uint64:
     while True:
         byte = text[at]
         if byte in (separator, NEWLINE, other):
@@ -89,7 +90,7 @@ def _end_of_field(text: UInt8Array, at: np.uint64, separator: np.uint8, other: n
 
 
 @kernel
-def _is_comment(text: UInt8Array, at: np.uint64, first: bool) -> bool:
+def _is_comment(text: UInt8Array, at: uint64, first: bool) -> bool:
     """Return whether a comment begins here.
 
     ``#`` always begins a comment. ``%`` does only before the first arc, followed by a blank, a ``%`` or the line's end.
@@ -103,7 +104,7 @@ def _is_comment(text: UInt8Array, at: np.uint64, first: bool) -> bool:
 
 
 @inlined
-def _after_line(text: UInt8Array, at: np.uint64) -> np.uint64:
+def _after_line(text: UInt8Array, at: uint64) -> uint64:
     """Return the place after the next newline."""
     while text[at] != NEWLINE:
         at += U1
@@ -111,7 +112,7 @@ def _after_line(text: UInt8Array, at: np.uint64) -> np.uint64:
 
 
 @inlined
-def _after_blanks(text: UInt8Array, at: np.uint64) -> np.uint64:
+def _after_blanks(text: UInt8Array, at: uint64) -> uint64:
     """Return the next place that is neither a space nor a tab."""
     while text[at] == SPACE or text[at] == TAB:
         at += U1
@@ -120,15 +121,15 @@ def _after_blanks(text: UInt8Array, at: np.uint64) -> np.uint64:
 
 @inlined
 def _unquoted(
-    text: UInt8Array, at: np.uint64, names: UInt8Array, put: np.uint64
-) -> tuple[int, np.uint64, np.uint64, np.uint64]:
+    text: UInt8Array, at: uint64, names: UInt8Array, put: uint64
+) -> tuple[int, uint64, uint64, uint64]:
     """Write the field that begins with the quote at ``at`` to ``names``, without its quotes (RFC 4180).
 
     Returns
     -------
     status, place after the closing quote, end of the name, number of newlines in the field
     """
-    end, newlines = np.uint64(len(text)), U0
+    end, newlines = uint64(len(text)), U0
     at += U1
     while at < end:
         byte = text[at]
@@ -147,7 +148,7 @@ def _unquoted(
 
 
 @inlined
-def _equal(text: UInt8Array, start: np.uint64, stop: np.uint64, other: np.uint64) -> bool:
+def _equal(text: UInt8Array, start: uint64, stop: uint64, other: uint64) -> bool:
     """Return whether the same bytes as text[start:stop] also begin at ``other``."""
     for k in range(U0, stop - start):
         if text[start + k] != text[other + k]:
@@ -156,9 +157,7 @@ def _equal(text: UInt8Array, start: np.uint64, stop: np.uint64, other: np.uint64
 
 
 @inlined
-def _appended(
-    text: UInt8Array, start: np.uint64, stop: np.uint64, names: UInt8Array, put: np.uint64
-) -> np.uint64:
+def _appended(text: UInt8Array, start: uint64, stop: uint64, names: UInt8Array, put: uint64) -> uint64:
     """Copy text[start:stop] to ``put`` in ``names``. Return the end of the copy."""
     for k in range(U0, stop - start):
         names[put + k] = text[start + k]
@@ -166,9 +165,7 @@ def _appended(
 
 
 @inlined
-def _trimmed(
-    text: UInt8Array, start: np.uint64, stop: np.uint64, quoted: bool
-) -> tuple[np.uint64, np.uint64]:
+def _trimmed(text: UInt8Array, start: uint64, stop: uint64, quoted: bool) -> tuple[uint64, uint64]:
     """Return the start and end of a field without its quotes and without spaces around it."""
     if quoted:
         start += U1
@@ -197,10 +194,10 @@ class Layout(NamedTuple):
         10⁰ … 10²².
     """
 
-    separator: np.uint8
+    separator: uint8
     quotes: bool
     columns: UInt64Array
-    limit: np.uint64
+    limit: uint64
     powers: Float64Array
 
 
@@ -230,7 +227,7 @@ class ArcArrays(NamedTuple):
 @kernel
 def scan(
     text: UInt8Array, layout: Layout, first: bool, out: ArcArrays
-) -> tuple[int, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64]:
+) -> tuple[int, uint64, uint64, uint64, uint64, uint64, uint64, uint64]:
     """Split whole lines into arcs.
 
     Parameters
@@ -251,14 +248,14 @@ def scan(
     """
     separator, quotes, columns, limit, powers = layout
     names, offsets, sources, targets, weights, hard = out
-    end = np.uint64(len(text))
+    end = uint64(len(text))
     by_name = limit == U0
     weighted = len(weights) > 0
     blank = separator == SPACE
     other = TAB if blank else separator
     column_s, column_t, column_w = columns[0], columns[1], columns[2]
     at, lines, arcs, num_names, room, num_hard = U0, U0, U0, U0, U0, U0
-    last_start, last_stop, last_place = U0, U0, np.uint32(0)
+    last_start, last_stop, last_place = U0, U0, uint32(0)
     fresh = True
     offsets[0] = U0
     while at < end:
@@ -299,14 +296,14 @@ def scan(
                 if text[at] == NEWLINE and stop > start and text[stop - U1] == RETURN:
                     stop -= U1
             if column in (column_s, column_t):
-                place = np.uint32(num_names)
+                place = uint32(num_names)
                 if not by_name:
                     value = number_in(text, start, stop, limit)
                     if value > limit:
                         return NOT_A_NUMBER, line, lines, arcs, num_names, num_hard, start, stop
                     if value == limit:
                         return OUT_OF_RANGE, line, lines, arcs, num_names, num_hard, start, stop
-                    place = np.uint32(value)
+                    place = uint32(value)
                 elif quoted:
                     room = put
                     num_names += U1
@@ -333,9 +330,9 @@ def scan(
                 start, stop = _trimmed(text, start, stop, quoted)
                 weight = weight_in(text, start, stop, powers)
                 if not (weight > 0):
-                    hard[np.uint64(3) * num_hard] = arcs
-                    hard[np.uint64(3) * num_hard + U1] = start
-                    hard[np.uint64(3) * num_hard + np.uint64(2)] = stop
+                    hard[uint64(3) * num_hard] = arcs
+                    hard[uint64(3) * num_hard + U1] = start
+                    hard[uint64(3) * num_hard + uint64(2)] = stop
                     num_hard += U1
                 weights[arcs] = weight
                 has_w = True
@@ -355,14 +352,14 @@ def scan(
 
 @kernel
 def scan_vertices(
-    text: UInt8Array, first: np.uint64, limit: np.uint64, names: UInt8Array, offsets: UInt64Array
-) -> tuple[int, np.uint64, bool, np.uint64, np.uint64]:
+    text: UInt8Array, first: uint64, limit: uint64, names: UInt8Array, offsets: UInt64Array
+) -> tuple[int, uint64, bool, uint64, uint64]:
     """Read the names from lines ``id TAB name [TAB anything]``. The ids are ``first``, ``first + 1`` and so on.
 
     ``names`` is uint8[≥ len(text)], ``offsets`` uint64[≥ lines + 1]. Return the status, the number of names,
     whether the names are in ascending byte order, and, after an error, the line's start and stop.
     """
-    end = np.uint64(len(text))
+    end = uint64(len(text))
     at, count, room = U0, U0, U0
     ordered = True
     offsets[0] = U0
@@ -389,7 +386,7 @@ def scan_vertices(
         count += U1
         offsets[count] = room
         if count > U1:
-            a, a_end, b = offsets[count - np.uint64(2)], offsets[count - U1], offsets[count - U1]
+            a, a_end, b = offsets[count - uint64(2)], offsets[count - U1], offsets[count - U1]
             while a < a_end and b < room and names[a] == names[b]:
                 a += U1
                 b += U1

@@ -4,6 +4,7 @@ import ctypes
 from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
+from numpy import float32, uint8, uint16, uint32, uint64
 
 from inlink.base.arrays import AnyArray, Float32Array, UInt8Array, UInt16Array, UInt32Array, UInt64Array
 from inlink.base.jit import array_at, kernel
@@ -157,15 +158,15 @@ def table_at(at: UInt64Array) -> Table:
     """The table, from the addresses of its arrays."""
     return Table(
         array_at(at, 0, TALLY),
-        array_at(at, 1, np.uint64),
-        array_at(at, 2, np.uint64),
-        array_at(at, 3, np.uint64),
-        array_at(at, 4, np.uint32),
-        array_at(at, 5, np.uint32),
-        array_at(at, 6, np.uint64),
-        array_at(at, 7, np.uint32),
-        array_at(at, 8, np.uint8),
-        array_at(at, 9, np.uint64),
+        array_at(at, 1, uint64),
+        array_at(at, 2, uint64),
+        array_at(at, 3, uint64),
+        array_at(at, 4, uint32),
+        array_at(at, 5, uint32),
+        array_at(at, 6, uint64),
+        array_at(at, 7, uint32),
+        array_at(at, 8, uint8),
+        array_at(at, 9, uint64),
     )
 
 
@@ -174,21 +175,21 @@ def columns_at(at: UInt64Array) -> Columns:
     """The columns, from the addresses of their arrays."""
     return Columns(
         array_at(at, 0, TALLY),
-        array_at(at, 1, np.uint64),
-        array_at(at, 2, np.uint8),
-        array_at(at, 3, np.uint16),
-        array_at(at, 4, np.uint8),
-        array_at(at, 5, np.uint8),
-        array_at(at, 6, np.uint32),
-        array_at(at, 7, np.uint32),
-        array_at(at, 8, np.uint64),
-        array_at(at, 9, np.uint64),
-        array_at(at, 10, np.float32),
-        array_at(at, 11, np.uint32),
-        array_at(at, 12, np.uint64),
-        array_at(at, 13, np.uint64),
-        array_at(at, 14, np.uint32),
-        array_at(at, 15, np.uint32),
-        array_at(at, 16, np.uint32),
-        array_at(at, 17, np.uint32),
+        array_at(at, 1, uint64),
+        array_at(at, 2, uint8),
+        array_at(at, 3, uint16),
+        array_at(at, 4, uint8),
+        array_at(at, 5, uint8),
+        array_at(at, 6, uint32),
+        array_at(at, 7, uint32),
+        array_at(at, 8, uint64),
+        array_at(at, 9, uint64),
+        array_at(at, 10, float32),
+        array_at(at, 11, uint32),
+        array_at(at, 12, uint64),
+        array_at(at, 13, uint64),
+        array_at(at, 14, uint32),
+        array_at(at, 15, uint32),
+        array_at(at, 16, uint32),
+        array_at(at, 17, uint32),
     )

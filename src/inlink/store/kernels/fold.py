@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy import float32, float64, uint8, uint16, uint32, uint64
 
 from inlink.base.arrays import Float64Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, item_at, kernel
@@ -72,45 +73,45 @@ __all__ = [
 ]
 
 
-_CARRIED, _CARRIED_SIZE = dtype_of(CarriedRecord), np.uint64(size_of(CarriedRecord))
+_CARRIED, _CARRIED_SIZE = dtype_of(CarriedRecord), uint64(size_of(CarriedRecord))
 _LEASED = dtype_of(LeaseRecord)
 _RENEWED = dtype_of(RenewedRecord)
-_RELEASED, _RELEASED_SIZE = dtype_of(ReleasedRecord), np.uint64(size_of(ReleasedRecord))
-_LOST, _LOST_SIZE = dtype_of(LostRecord), np.uint64(size_of(LostRecord))
-_U4 = np.uint64(4)
-_U8 = np.uint64(8)
+_RELEASED, _RELEASED_SIZE = dtype_of(ReleasedRecord), uint64(size_of(ReleasedRecord))
+_LOST, _LOST_SIZE = dtype_of(LostRecord), uint64(size_of(LostRecord))
+_U4 = uint64(4)
+_U8 = uint64(8)
 
 
 @kernel
-def _row_of(c: Columns, page: np.uint64) -> np.uint64:
+def _row_of(c: Columns, page: uint64) -> uint64:
     """The page's row in ``answered``, ``visits`` and ``failures``; a new row if it has none."""
-    row = np.uint64(c.answers[page])
+    row = uint64(c.answers[page])
     if row == U0:
         row = c.tally[U0].rows + U1
         c.tally[U0].rows = row
-        c.answers[page] = np.uint32(row)
-        c.answered[row] = np.uint32(page)
+        c.answers[page] = uint32(row)
+        c.answered[row] = uint32(page)
     return row
 
 
 @kernel
-def _waits_again(c: Columns, page: np.uint64) -> int:
+def _waits_again(c: Columns, page: uint64) -> int:
     """The state of a page that waits again."""
-    row = np.uint64(c.answers[page])
+    row = uint64(c.answers[page])
     return CRAWLED if row > U0 and c.visits[row] > U0 else DISCOVERED
 
 
 @kernel
-def _recount(c: Columns, host: np.uint64, before: int, after: int) -> None:
+def _recount(c: Columns, host: uint64, before: int, after: int) -> None:
     """Update a host's counts for a page whose state has changed."""
     if before == DISCOVERED:
-        c.host_waiting[host] -= np.uint32(1)
+        c.host_waiting[host] -= uint32(1)
     elif before == CRAWLED:
-        c.host_crawled[host] -= np.uint32(1)
+        c.host_crawled[host] -= uint32(1)
     if after == DISCOVERED:
-        c.host_waiting[host] += np.uint32(1)
+        c.host_waiting[host] += uint32(1)
     elif after == CRAWLED:
-        c.host_crawled[host] += np.uint32(1)
+        c.host_crawled[host] += uint32(1)
 
 
 @kernel
@@ -121,18 +122,16 @@ def count_hosts(at: UInt64Array) -> None:
     for host in range(U0, c.tally[U0].hosts):
         c.host_pages[host] = c.host_waiting[host] = c.host_crawled[host] = 0
     for page in range(U0, c.tally[U0].event_pages):
-        host = np.uint64(c.hosts[page])
-        c.host_pages[host] += np.uint32(1)
+        host = uint64(c.hosts[page])
+        c.host_pages[host] += uint32(1)
         if c.states[page] == DISCOVERED:
-            c.host_waiting[host] += np.uint32(1)
+            c.host_waiting[host] += uint32(1)
         elif c.states[page] == CRAWLED:
-            c.host_crawled[host] += np.uint32(1)
+            c.host_crawled[host] += uint32(1)
 
 
 @kernel
-def step(
-    c: Columns, page: np.uint64, place: np.uint64, kind: int, flags: int, score: np.float32, over: bool
-) -> None:
+def step(c: Columns, page: uint64, place: uint64, kind: int, flags: int, score: float32, over: bool) -> None:
     """Apply the frame at ``place`` to ``page``. Only this function defines the meaning of events.
 
     ``page`` is the frame's own page, or a page that it lists. A column is written only if a number changes, because a
@@ -158,7 +157,7 @@ def step(
         row = _row_of(c, page)
         c.failures[row] = place + U1
         if c.errors[page] < 255:
-            c.errors[page] += np.uint8(1)
+            c.errors[page] += uint8(1)
         if c.losses[page] > 0:
             c.losses[page] = 0
         if (flags & IS_GONE) != 0:
@@ -173,7 +172,7 @@ def step(
         state = _waits_again(c, page)
     elif kind == LOST:
         if c.losses[page] < 255:
-            c.losses[page] += np.uint8(1)
+            c.losses[page] += uint8(1)
         state = FAILED_PAGE if over else _waits_again(c, page)
     elif kind == RELOAD:
         state = _waits_again(c, page)
@@ -188,23 +187,23 @@ def step(
     elif kind == EXCLUDE:
         state = EXCLUDED
     if state != before:
-        c.states[page] = np.uint8(state)
+        c.states[page] = uint8(state)
         c.state_counts[before] -= U1
         c.state_counts[state] += U1
         if c.tally[U0].by_host != U0:
-            _recount(c, np.uint64(c.hosts[page]), before, state)
+            _recount(c, uint64(c.hosts[page]), before, state)
 
 
 @kernel
-def entry(log: UInt8Array, kind: int, at: np.uint64, i: Any) -> tuple[np.uint64, bool]:
+def entry(log: UInt8Array, kind: int, at: uint64, i: Any) -> tuple[uint64, bool]:
     """Page ``i`` of the list at byte ``at`` of a frame that changes all its pages, and whether the page has failed."""
     if kind == RELEASE:
         begin = at + i * _RELEASED_SIZE
-        return np.uint64(item_at(log, begin, _RELEASED).page), False
+        return uint64(item_at(log, begin, _RELEASED).page), False
     if kind == LOST:
         begin = at + i * _LOST_SIZE
         lost = item_at(log, begin, _LOST)
-        return np.uint64(lost.page), lost.over != 0
+        return uint64(lost.page), lost.over != 0
     return u32_at(log, at + i * _U4), False
 
 
@@ -215,17 +214,17 @@ def does_to_listed(kind: int) -> bool:
 
 
 @kernel
-def _make_known(c: Columns, first: np.uint64, new: np.uint64, place: np.uint64) -> None:
+def _make_known(c: Columns, first: uint64, new: uint64, place: uint64) -> None:
     """Count the pages that a frame made known, and keep its place."""
     row = c.tally[U0].makers
-    c.makers[row], c.maker_places[row] = np.uint32(first), place
+    c.makers[row], c.maker_places[row] = uint32(first), place
     c.tally[U0].makers = row + U1
     c.tally[U0].event_pages = first + new
     c.state_counts[DISCOVERED] += new
     if c.tally[U0].by_host != U0:
         for page in range(first, first + new):
-            c.host_pages[c.hosts[page]] += np.uint32(1)
-            c.host_waiting[c.hosts[page]] += np.uint32(1)
+            c.host_pages[c.hosts[page]] += uint32(1)
+            c.host_waiting[c.hosts[page]] += uint32(1)
 
 
 @kernel
@@ -236,16 +235,16 @@ def fold(at: UInt64Array, log: UInt8Array) -> None:
     which it was first found: 0 for a seed, and 1 + the depth of the page whose links made it known. The target of a
     redirect and a canonical page have the depth of the page that made them known.
     """
-    c, end = columns_at(at), np.uint64(len(log))
+    c, end = columns_at(at), uint64(len(log))
     here = U0
     while here < end:
         head = head_at(log, here)
-        kind, flags, place, page = head.kind, head.flags, head.place, np.uint64(head.page)
+        kind, flags, place, page = head.kind, head.flags, head.place, uint64(head.page)
         if head.new > 0:
-            first, new = np.uint64(head.first), np.uint64(head.new)
-            if kind != SEED and page != np.uint64(NO_PAGE):
+            first, new = uint64(head.first), uint64(head.new)
+            if kind != SEED and page != uint64(NO_PAGE):
                 clicks = U0 if kind == MERGE or kind == CANONICAL else U1
-                depth = np.uint16(min(np.uint64(c.depths[page]) + clicks, np.uint64(0xFFFF)))
+                depth = uint16(min(uint64(c.depths[page]) + clicks, uint64(0xFFFF)))
                 for i in range(first, first + new):
                     c.depths[i] = depth
             _make_known(c, first, new, place)
@@ -256,7 +255,7 @@ def fold(at: UInt64Array, log: UInt8Array) -> None:
             step(c, page, place, kind, flags, head.score, False)
         elif does_to_listed(kind):
             begin = list_start(log, here)
-            for i in range(U0, np.uint64(head.listed)):
+            for i in range(U0, uint64(head.listed)):
                 listed, over = entry(log, kind, begin, i)
                 step(c, listed, place, kind, flags, head.score, over)
         elif kind == CARRY:
@@ -269,32 +268,32 @@ def fold(at: UInt64Array, log: UInt8Array) -> None:
         c.tally[U0].frames += U1
         if kind != SYNCED:
             c.tally[U0].events += U1
-        here += np.uint64(head.length)
+        here += uint64(head.length)
 
 
 @kernel
-def _best_scores(log: UInt8Array, here: np.uint64, c: Columns) -> None:
+def _best_scores(log: UInt8Array, here: uint64, c: Columns) -> None:
     """Keep the best link score of each listed page that was never crawled. A crawled page has its content's score.
 
     A page that the frame makes known has no score yet, so its score may be below 0.
     """
-    pages = np.empty(link_count(log, here), np.uint32)
+    pages = np.empty(link_count(log, here), uint32)
     count, at = links_at(log, here, pages), list_end(log, here)
     head = head_at(log, here)
-    fresh = np.uint64(head.first) if head.new > 0 else np.uint64(NO_PAGE)
+    fresh = uint64(head.first) if head.new > 0 else uint64(NO_PAGE)
     for i in range(U0, count):
-        page = np.uint64(pages[i])
+        page = uint64(pages[i])
         score = f32_at(log, at + i * _U4)
         if score > c.scores[page] or (page >= fresh and score < 0):
-            row = np.uint64(c.answers[page])
+            row = uint64(c.answers[page])
             if row == U0 or c.visits[row] == U0:
                 c.scores[page] = score
 
 
 @kernel
-def _carry(log: UInt8Array, here: np.uint64, place: np.uint64, c: Columns) -> None:
+def _carry(log: UInt8Array, here: uint64, place: uint64, c: Columns) -> None:
     """Note the place of the carried data of each page in the frame's last table. A page keeps its first frame."""
-    end = here + np.uint64(head_at(log, here).length) - _U4
+    end = here + uint64(head_at(log, here).length) - _U4
     count = u32_at(log, end)
     begin = end - count * _CARRIED_SIZE
     for i in range(U0, count):
@@ -305,19 +304,19 @@ def _carry(log: UInt8Array, here: np.uint64, place: np.uint64, c: Columns) -> No
 
 
 @kernel
-def trace(at: UInt64Array, log: UInt8Array, page: np.uint64, salt: np.uint64) -> np.uint64:
+def trace(at: UInt64Array, log: UInt8Array, page: uint64, salt: uint64) -> uint64:
     """Fold the events of one page, as page 0 of small columns; return the end of the last sound frame.
 
     ``at`` is a table of addresses, see :func:`.columns.columns_at`, and ``salt`` that of the log. All events that made
     pages known are kept too. Depths, link scores and carried data are left out. All heads are checked, and the events
     that are used.
     """
-    c, end = columns_at(at), np.uint64(len(log))
+    c, end = columns_at(at), uint64(len(log))
     place = U0
     while place < end and whole_head(log, place, salt):
         head = head_at(log, place)
-        length, kind, flags = np.uint64(head.length), head.kind, head.flags
-        first, num_pages = np.uint64(head.first), np.uint64(head.first) + np.uint64(head.new)
+        length, kind, flags = uint64(head.length), head.kind, head.flags
+        first, num_pages = uint64(head.first), uint64(head.first) + uint64(head.new)
         if place + length > end or first != c.tally[U0].event_pages:
             break
         if head.new > 0:
@@ -331,7 +330,7 @@ def trace(at: UInt64Array, log: UInt8Array, page: np.uint64, salt: np.uint64) ->
             if not (payload_sound(log, place) and sound(log, place, num_pages)):
                 break
             begin = list_start(log, place)
-            for i in range(U0, np.uint64(head.listed)):
+            for i in range(U0, uint64(head.listed)):
                 listed, over = entry(log, kind, begin, i)
                 if listed == page:
                     step(c, U0, place, kind, flags, head.score, over)
@@ -364,16 +363,16 @@ class OpenLeases(NamedTuple):
     places: UInt64Array
     given: Float64Array
     expires: Float64Array
-    following: np.uint64
-    last_time: np.float64
+    following: uint64
+    last_time: float64
 
 
 @kernel
-def open_leases(log: UInt8Array, end: np.uint64) -> OpenLeases:
+def open_leases(log: UInt8Array, end: uint64) -> OpenLeases:
     """The leases that no event in log[:end] has ended."""
-    ended = np.zeros(np.uint64(1024), np.uint8)
-    gave, count = np.empty(np.uint64(64), np.uint64), U0
-    place, following, last_time = U0, U1, np.float64(0)
+    ended = np.zeros(uint64(1024), uint8)
+    gave, count = np.empty(uint64(64), uint64), U0
+    place, following, last_time = U0, U1, float64(0)
     while place < end:
         head = head_at(log, place)
         last_time = head.time
@@ -383,21 +382,21 @@ def open_leases(log: UInt8Array, end: np.uint64) -> OpenLeases:
             following = max(following, head.lease + U1)
         if head.kind == LEASE:
             first = item_at(log, place + HEAD_SIZE, _LEASED).first_lease
-            following = max(following, first + np.uint64(head.listed))
+            following = max(following, first + uint64(head.listed))
             gave = appended(gave, count, place)
             count += U1
         elif head.kind == RENEWED:
             gave = appended(gave, count, place)
             count += U1
         elif head.kind == RELEASE:
-            for i in range(U0, np.uint64(head.listed)):
+            for i in range(U0, uint64(head.listed)):
                 at = place + HEAD_SIZE + i * _RELEASED_SIZE
                 ended = _mark(ended, item_at(log, at, _RELEASED).lease)
         elif head.kind == LOST:
-            for i in range(U0, np.uint64(head.listed)):
+            for i in range(U0, uint64(head.listed)):
                 at = place + HEAD_SIZE + i * _LOST_SIZE
                 ended = _mark(ended, item_at(log, at, _LOST).lease)
-        place += np.uint64(head.length)
+        place += uint64(head.length)
     ended = _mark(ended, following)
     left = U0
     for k in range(U0, count):
@@ -405,9 +404,9 @@ def open_leases(log: UInt8Array, end: np.uint64) -> OpenLeases:
             first = item_at(log, gave[k] + HEAD_SIZE, _LEASED).first_lease
             for number in range(first, first + link_count(log, gave[k])):
                 left += U1 if ended[number] == 0 else U0
-    numbers, pages = np.empty(left, np.uint64), np.empty(left, np.uint32)
-    sessions, places = np.empty(left, np.uint32), np.empty(left, np.uint64)
-    given, expires = np.empty(left, np.float64), np.empty(left, np.float64)
+    numbers, pages = np.empty(left, uint64), np.empty(left, uint32)
+    sessions, places = np.empty(left, uint32), np.empty(left, uint64)
+    given, expires = np.empty(left, float64), np.empty(left, float64)
     row = U0
     for k in range(U0, count):
         at = gave[k] + HEAD_SIZE
@@ -418,7 +417,7 @@ def open_leases(log: UInt8Array, end: np.uint64) -> OpenLeases:
                 if ended[lease.first_lease + i] == 0:
                     numbers[row], places[row], expires[row] = lease.first_lease + i, gave[k], lease.expires
                     sessions[row], given[row] = lease.session, head_at(log, gave[k]).time
-                    pages[row] = np.uint32(u32_at(log, begin + i * _U4))
+                    pages[row] = uint32(u32_at(log, begin + i * _U4))
                     row += U1
         else:
             renewed = item_at(log, at, _RENEWED).expires
@@ -429,46 +428,46 @@ def open_leases(log: UInt8Array, end: np.uint64) -> OpenLeases:
                     expires[i] += renewed
             for i in range(U0, listed):
                 number = u64_at(log, begin + i * _U8)
-                renewed_row = np.uint64(np.searchsorted(numbers[:row], number))
+                renewed_row = uint64(np.searchsorted(numbers[:row], number))
                 if renewed_row < row and numbers[renewed_row] == number:
                     expires[renewed_row] = renewed
     return OpenLeases(numbers, pages, sessions, places, given, expires, following, last_time)
 
 
 @kernel
-def _mark(marks: UInt8Array, number: np.uint64) -> UInt8Array:
+def _mark(marks: UInt8Array, number: uint64) -> UInt8Array:
     """Set ``marks`` to 1 at ``number``; return it, or a longer copy if it was too short."""
-    if number >= np.uint64(len(marks)):
-        longer = np.zeros(max(number + U1, np.uint64(len(marks)) * np.uint64(2)), np.uint8)
-        longer[: np.uint64(len(marks))] = marks
+    if number >= uint64(len(marks)):
+        longer = np.zeros(max(number + U1, uint64(len(marks)) * uint64(2)), uint8)
+        longer[: uint64(len(marks))] = marks
         marks = longer
     marks[number] = 1
     return marks
 
 
 @kernel
-def best_link_score(log: UInt8Array, end: np.uint64, page: np.uint64) -> np.float32:
+def best_link_score(log: UInt8Array, end: uint64, page: uint64) -> float32:
     """The best score of a seed or a link to a page in log[:end], by the rules of :func:`fold`.
 
     It is 0 if there is no score, or if the page became known without a score and got no score above 0. NaN if a list
     with scores is damaged.
     """
-    best, place = np.float32(0), U0
+    best, place = float32(0), U0
     while place < end:
         head = head_at(log, place)
         scored = (head.flags & (HAS_SCORES | TRUSTED)) == HAS_SCORES
         if (head.kind == VISIT or head.kind == SEED) and scored:
-            num_pages = np.uint64(head.first) + np.uint64(head.new)
+            num_pages = uint64(head.first) + uint64(head.new)
             if not (payload_sound(log, place) and sound(log, place, num_pages)):
-                return np.float32(np.nan)
-            pages = np.empty(np.uint64(head.listed), np.uint32)
+                return float32(np.nan)
+            pages = np.empty(uint64(head.listed), uint32)
             at = list_end(log, place)
             for i in range(U0, links_at(log, place, pages)):
                 if pages[i] == page:
                     score = f32_at(log, at + i * _U4)
-                    if score > best or (head.new > 0 and page >= np.uint64(head.first)):
+                    if score > best or (head.new > 0 and page >= uint64(head.first)):
                         best = score
-        place += np.uint64(head.length)
+        place += uint64(head.length)
     return best
 
 
@@ -476,8 +475,8 @@ def best_link_score(log: UInt8Array, end: np.uint64, page: np.uint64) -> np.floa
 def waiting(states: UInt8Array, errors: UInt8Array, out: UInt32Array) -> int:
     """Write the DISCOVERED pages without failures among the first len(out) to ``out``; return their number."""
     count = U0
-    for page in range(U0, np.uint64(len(out))):
+    for page in range(U0, uint64(len(out))):
         if states[page] == DISCOVERED and errors[page] == 0:
-            out[count] = np.uint32(page)
+            out[count] = uint32(page)
             count += U1
     return int(count)

@@ -7,6 +7,7 @@ difference in LEB128: seven bits a byte, the lowest first, the highest bit set o
 from typing import Any
 
 import numpy as np
+from numpy import float32, uint8, uint32, uint64
 
 from inlink.base.arrays import Float32Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, item_at, kernel
@@ -47,67 +48,67 @@ __all__ = [
 ]
 
 
-NO_PAGE = np.uint32(layout.NO_PAGE)
-HEAD_SIZE = np.uint64(layout.HEAD_SIZE)
-_VISITED, _VISITED_SIZE = dtype_of(VisitRecord), np.uint64(size_of(VisitRecord))
-_LEASED_SIZE = np.uint64(size_of(LeaseRecord))
-_RENEWED_SIZE = np.uint64(size_of(RenewedRecord))
-_EXCLUDED, _EXCLUDED_SIZE = dtype_of(ExcludedRecord), np.uint64(size_of(ExcludedRecord))
-_SEVEN = np.uint64(7)
-_MORE = np.uint64(0x80)
-_REST = np.uint64(0x7F)
-_LOW = np.uint64(0xFFFFFFFF)
-_U4 = np.uint64(4)
-_U8 = np.uint64(8)
-_U32 = np.uint64(32)
+NO_PAGE = uint32(layout.NO_PAGE)
+HEAD_SIZE = uint64(layout.HEAD_SIZE)
+_VISITED, _VISITED_SIZE = dtype_of(VisitRecord), uint64(size_of(VisitRecord))
+_LEASED_SIZE = uint64(size_of(LeaseRecord))
+_RENEWED_SIZE = uint64(size_of(RenewedRecord))
+_EXCLUDED, _EXCLUDED_SIZE = dtype_of(ExcludedRecord), uint64(size_of(ExcludedRecord))
+_SEVEN = uint64(7)
+_MORE = uint64(0x80)
+_REST = uint64(0x7F)
+_LOW = uint64(0xFFFFFFFF)
+_U4 = uint64(4)
+_U8 = uint64(8)
+_U32 = uint64(32)
 
 
 # -- records --------------------------------------------------------------------------------------------------------
 
 
 @kernel
-def head_at(log: UInt8Array, place: np.uint64) -> Any:
+def head_at(log: UInt8Array, place: uint64) -> Any:
     """The head of the frame at ``place``, a record of :data:`inlink.store.format.HEAD`."""
     return item_at(log, place, HEAD)
 
 
 @kernel
-def u32_at(log: UInt8Array, at: np.uint64) -> np.uint64:
+def u32_at(log: UInt8Array, at: uint64) -> uint64:
     """The uint32 that begins at byte ``at``."""
-    return np.uint64(item_at(log, at, np.uint32))
+    return uint64(item_at(log, at, uint32))
 
 
 @kernel
-def u64_at(log: UInt8Array, at: np.uint64) -> np.uint64:
+def u64_at(log: UInt8Array, at: uint64) -> uint64:
     """The uint64 that begins at byte ``at``."""
-    return np.uint64(item_at(log, at, np.uint64))
+    return uint64(item_at(log, at, uint64))
 
 
 @kernel
-def f32_at(log: UInt8Array, at: np.uint64) -> np.float32:
+def f32_at(log: UInt8Array, at: uint64) -> float32:
     """The float32 that begins at byte ``at``."""
-    return np.float32(item_at(log, at, np.float32))
+    return float32(item_at(log, at, float32))
 
 
 @kernel
-def link_count(log: UInt8Array, place: np.uint64) -> np.uint64:
+def link_count(log: UInt8Array, place: uint64) -> uint64:
     """The number of links, pages or leases that the frame at ``place`` lists."""
-    return np.uint64(head_at(log, place).listed)
+    return uint64(head_at(log, place).listed)
 
 
 @kernel
-def list_start(log: UInt8Array, place: np.uint64) -> np.uint64:
+def list_start(log: UInt8Array, place: uint64) -> uint64:
     """The byte at which the list of the frame at ``place`` begins, after the record of its kind."""
     at = place + HEAD_SIZE
     kind = head_at(log, place).kind
     if kind == VISIT:
-        return at + _VISITED_SIZE + np.uint64(item_at(log, at, _VISITED).hash_size)
+        return at + _VISITED_SIZE + uint64(item_at(log, at, _VISITED).hash_size)
     if kind == LEASE:
         return at + _LEASED_SIZE
     if kind == RENEWED:
         return at + _RENEWED_SIZE
     if kind == EXCLUDE:
-        return at + _EXCLUDED_SIZE + np.uint64(item_at(log, at, _EXCLUDED).reason_size)
+        return at + _EXCLUDED_SIZE + uint64(item_at(log, at, _EXCLUDED).reason_size)
     return at
 
 
@@ -115,13 +116,13 @@ def list_start(log: UInt8Array, place: np.uint64) -> np.uint64:
 
 
 @kernel
-def number_at(log: UInt8Array, at: np.uint64) -> tuple[np.uint64, np.uint64]:
+def number_at(log: UInt8Array, at: uint64) -> tuple[uint64, uint64]:
     """The LEB128 number that begins at byte ``at``, and the byte after it."""
-    byte = np.uint64(log[at])
+    byte = uint64(log[at])
     at += U1
     number, shift = byte & _REST, _SEVEN
     while byte >= _MORE:
-        byte = np.uint64(log[at])
+        byte = uint64(log[at])
         at += U1
         number |= (byte & _REST) << shift
         shift += _SEVEN
@@ -129,7 +130,7 @@ def number_at(log: UInt8Array, at: np.uint64) -> tuple[np.uint64, np.uint64]:
 
 
 @kernel
-def links_at(log: UInt8Array, place: np.uint64, out: UInt32Array) -> np.uint64:
+def links_at(log: UInt8Array, place: uint64, out: UInt32Array) -> uint64:
     """Write the list of the frame at ``place`` to ``out``, increasing; return its length."""
     count = link_count(log, place)
     at = list_start(log, place)
@@ -137,24 +138,24 @@ def links_at(log: UInt8Array, place: np.uint64, out: UInt32Array) -> np.uint64:
     for i in range(U0, count):
         delta, at = number_at(log, at)
         page += delta
-        out[i] = np.uint32(page)
+        out[i] = uint32(page)
     return count
 
 
 @kernel
-def list_end(log: UInt8Array, place: np.uint64) -> np.uint64:
+def list_end(log: UInt8Array, place: uint64) -> uint64:
     """The byte at which the coded list of the frame at ``place`` ends."""
     at = list_start(log, place)
     left = link_count(log, place)
     while left > U0:
-        if np.uint64(log[at]) < _MORE:
+        if uint64(log[at]) < _MORE:
             left -= U1
         at += U1
     return at
 
 
 @kernel
-def link_scores_at(log: UInt8Array, place: np.uint64, out: Float32Array) -> bool:
+def link_scores_at(log: UInt8Array, place: uint64, out: Float32Array) -> bool:
     """Write the scores of the frame's list to ``out``; return False if it has no scores."""
     if (head_at(log, place).flags & HAS_SCORES) == 0:
         return False
@@ -165,16 +166,16 @@ def link_scores_at(log: UInt8Array, place: np.uint64, out: Float32Array) -> bool
 
 
 @kernel
-def encode_links(pages: UInt32Array, scores: Float32Array, out: UInt8Array) -> tuple[np.uint64, np.uint64]:
+def encode_links(pages: UInt32Array, scores: Float32Array, out: UInt8Array) -> tuple[uint64, uint64]:
     """Code pages as a list, each page once with the best of its scores; ``scores`` may be empty.
 
     Return the number of pages and of bytes, scores included. ``pages`` and ``scores`` are sorted in place.
     """
-    n = np.uint64(len(pages))
-    keys = np.empty(n, np.uint64)
+    n = uint64(len(pages))
+    keys = np.empty(n, uint64)
     for i in range(U0, n):
-        keys[i] = (np.uint64(pages[i]) << _U32) | i
-    if n > np.uint64(100):
+        keys[i] = (uint64(pages[i]) << _U32) | i
+    if n > uint64(100):
         keys.sort()
     else:
         for i in range(U1, n):
@@ -184,13 +185,13 @@ def encode_links(pages: UInt32Array, scores: Float32Array, out: UInt8Array) -> t
                 keys[k] = keys[k - U1]
                 k -= U1
             keys[k] = key
-    best = np.empty(np.uint64(len(scores)), np.float32)
+    best = np.empty(uint64(len(scores)), float32)
     count, last = U0, U0
     for i in range(U0, n):
         page = keys[i] >> _U32
         new = count == U0 or page != last
         if new:
-            pages[count] = np.uint32(page)
+            pages[count] = uint32(page)
         if len(scores) > 0:
             score = scores[keys[i] & _LOW]
             if new:
@@ -202,22 +203,22 @@ def encode_links(pages: UInt32Array, scores: Float32Array, out: UInt8Array) -> t
         last = page
     at, last = U0, U0
     for i in range(U0, count):
-        page = np.uint64(pages[i])
+        page = uint64(pages[i])
         delta = page - last
         while delta >= _MORE:
-            out[at] = np.uint8((delta & _REST) | _MORE)
+            out[at] = uint8((delta & _REST) | _MORE)
             at += U1
             delta >>= _SEVEN
-        out[at] = np.uint8(delta)
+        out[at] = uint8(delta)
         at += U1
         last = page
     if len(scores) > 0:
         for i in range(U0, count):
             scores[i] = best[i]
-        raw = best[:count].view(np.uint8)
-        for k in range(U0, np.uint64(len(raw))):
+        raw = best[:count].view(uint8)
+        for k in range(U0, uint64(len(raw))):
             out[at + k] = raw[k]
-        at += np.uint64(len(raw))
+        at += uint64(len(raw))
     return count, at
 
 
@@ -225,24 +226,24 @@ def encode_links(pages: UInt32Array, scores: Float32Array, out: UInt8Array) -> t
 
 
 @kernel
-def find_kinds(log: UInt8Array, begin: np.uint64, stop: np.uint64, wanted: np.uint64) -> UInt64Array:
+def find_kinds(log: UInt8Array, begin: uint64, stop: uint64, wanted: uint64) -> UInt64Array:
     """The places of the frames of wanted kinds in log[begin:stop], increasing. Bit k of ``wanted`` means kind k."""
-    places = np.empty(np.uint64(64), np.uint64)
+    places = np.empty(uint64(64), uint64)
     count, place = U0, begin
     while place < stop:
         head = head_at(log, place)
-        if (wanted >> np.uint64(head.kind)) & U1 != U0:
+        if (wanted >> uint64(head.kind)) & U1 != U0:
             places = appended(places, count, place)
             count += U1
-        place += np.uint64(head.length)
+        place += uint64(head.length)
     return places[:count].copy()
 
 
 @kernel
-def appended(values: UInt64Array, count: np.uint64, value: np.uint64) -> UInt64Array:
+def appended(values: UInt64Array, count: uint64, value: uint64) -> UInt64Array:
     """Write ``value`` after the first ``count`` values; return the array, or a longer copy if it was full."""
-    if count == np.uint64(len(values)):
-        longer = np.empty(count * np.uint64(2), np.uint64)
+    if count == uint64(len(values)):
+        longer = np.empty(count * uint64(2), uint64)
         longer[:count] = values
         values = longer
     values[count] = value
@@ -250,7 +251,7 @@ def appended(values: UInt64Array, count: np.uint64, value: np.uint64) -> UInt64A
 
 
 @kernel
-def lists(log: UInt8Array, place: np.uint64, page: np.uint64) -> tuple[bool, np.uint64]:
+def lists(log: UInt8Array, place: uint64, page: uint64) -> tuple[bool, uint64]:
     """Return whether the frame at ``place`` lists a page, and the number of pages of its list that were read."""
     at = list_start(log, place)
     count = link_count(log, place)
@@ -264,28 +265,26 @@ def lists(log: UInt8Array, place: np.uint64, page: np.uint64) -> tuple[bool, np.
 
 
 @kernel
-def rows_with(log: UInt8Array, places: UInt64Array, page: np.uint64) -> UInt64Array:
+def rows_with(log: UInt8Array, places: UInt64Array, page: uint64) -> UInt64Array:
     """The positions in ``places`` of the frames that list a page, increasing."""
-    rows = np.empty(np.uint64(16), np.uint64)
+    rows = np.empty(uint64(16), uint64)
     count = U0
-    for k in range(U0, np.uint64(len(places))):
+    for k in range(U0, uint64(len(places))):
         listed, _ = lists(log, places[k], page)
         if listed:
-            rows = appended(rows, count, np.uint64(k))
+            rows = appended(rows, count, uint64(k))
             count += U1
     return rows[:count].copy()
 
 
 @kernel
-def links_of_frames(
-    log: UInt8Array, places: UInt64Array, offsets: UInt64Array, out: UInt32Array
-) -> np.uint64:
+def links_of_frames(log: UInt8Array, places: UInt64Array, offsets: UInt64Array, out: UInt32Array) -> uint64:
     """Write the lists of many frames as rows: offsets uint64[k + 1], pages in ``out``. Return the number that fit."""
     offsets[U0] = U0
-    for k in range(U0, np.uint64(len(places))):
+    for k in range(U0, uint64(len(places))):
         count = link_count(log, places[k])
-        if offsets[k] + count > np.uint64(len(out)):
-            return np.uint64(k)
+        if offsets[k] + count > uint64(len(out)):
+            return uint64(k)
         links_at(log, places[k], out[offsets[k] : offsets[k] + count])
         offsets[k + U1] = offsets[k] + count
-    return np.uint64(len(places))
+    return uint64(len(places))

@@ -8,6 +8,7 @@ be numbers are checked for NaN.
 from typing import Any
 
 import numpy as np
+from numpy import float32, uint8, uint64
 
 from inlink.base.arrays import UInt8Array
 from inlink.base.jit import U0, U1, item_at, kernel
@@ -61,32 +62,32 @@ from inlink.store.kernels.frames import HEAD_SIZE, NO_PAGE, f32_at, head_at, u32
 __all__ = ["row_sound", "sound", "text_sound"]
 
 
-_CARRIED, _CARRIED_SIZE = dtype_of(CarriedRecord), np.uint64(size_of(CarriedRecord))
-_DATE, _DATE_SIZE = dtype_of(DateRecord), np.uint64(size_of(DateRecord))
-_EXCLUDED, _EXCLUDED_SIZE = dtype_of(ExcludedRecord), np.uint64(size_of(ExcludedRecord))
-_FAILED, _FAILED_SIZE = dtype_of(FailedRecord), np.uint64(size_of(FailedRecord))
-_HOST, _HOST_SIZE = dtype_of(HostRecord), np.uint64(size_of(HostRecord))
-_HOST_SET, _HOST_SET_SIZE = dtype_of(HostSetRecord), np.uint64(size_of(HostSetRecord))
-_LEASED, _LEASED_SIZE = dtype_of(LeaseRecord), np.uint64(size_of(LeaseRecord))
-_LOST, _LOST_SIZE = dtype_of(LostRecord), np.uint64(size_of(LostRecord))
-_OUTCOME_SIZE = np.uint64(size_of(OutcomeRecord))
-_RANKING_SIZE = np.uint64(size_of(RankingRecord))
-_RELEASED, _RELEASED_SIZE = dtype_of(ReleasedRecord), np.uint64(size_of(ReleasedRecord))
-_RENEWED, _RENEWED_SIZE = dtype_of(RenewedRecord), np.uint64(size_of(RenewedRecord))
-_REPORTED_SIZE = np.uint64(size_of(ReportedRecord))
-_SESSION, _SESSION_SIZE = dtype_of(SessionRecord), np.uint64(size_of(SessionRecord))
-_VISITED, _VISITED_SIZE = dtype_of(VisitRecord), np.uint64(size_of(VisitRecord))
+_CARRIED, _CARRIED_SIZE = dtype_of(CarriedRecord), uint64(size_of(CarriedRecord))
+_DATE, _DATE_SIZE = dtype_of(DateRecord), uint64(size_of(DateRecord))
+_EXCLUDED, _EXCLUDED_SIZE = dtype_of(ExcludedRecord), uint64(size_of(ExcludedRecord))
+_FAILED, _FAILED_SIZE = dtype_of(FailedRecord), uint64(size_of(FailedRecord))
+_HOST, _HOST_SIZE = dtype_of(HostRecord), uint64(size_of(HostRecord))
+_HOST_SET, _HOST_SET_SIZE = dtype_of(HostSetRecord), uint64(size_of(HostSetRecord))
+_LEASED, _LEASED_SIZE = dtype_of(LeaseRecord), uint64(size_of(LeaseRecord))
+_LOST, _LOST_SIZE = dtype_of(LostRecord), uint64(size_of(LostRecord))
+_OUTCOME_SIZE = uint64(size_of(OutcomeRecord))
+_RANKING_SIZE = uint64(size_of(RankingRecord))
+_RELEASED, _RELEASED_SIZE = dtype_of(ReleasedRecord), uint64(size_of(ReleasedRecord))
+_RENEWED, _RENEWED_SIZE = dtype_of(RenewedRecord), uint64(size_of(RenewedRecord))
+_REPORTED_SIZE = uint64(size_of(ReportedRecord))
+_SESSION, _SESSION_SIZE = dtype_of(SessionRecord), uint64(size_of(SessionRecord))
+_VISITED, _VISITED_SIZE = dtype_of(VisitRecord), uint64(size_of(VisitRecord))
 
-_U2, _U4, _U7, _U8 = (np.uint64(k) for k in (2, 4, 7, 8))
-_MORE, _REST, _LONGEST = np.uint64(0x80), np.uint64(0x7F), np.uint64(35)
+_U2, _U4, _U7, _U8 = (uint64(k) for k in (2, 4, 7, 8))
+_MORE, _REST, _LONGEST = uint64(0x80), uint64(0x7F), uint64(35)
 _LAST_KIND = 63
-_LARGEST = np.float32(np.finfo(np.float32).max)
+_LARGEST = float32(np.finfo(float32).max)
 _FIRST_TIME, _LAST_TIME = -62135596800.0, 253402300800.0
 """The years 1 to 9999, which calendars support."""
 
 
 @kernel
-def row_sound(log: UInt8Array, place: np.uint64, num_pages: np.uint64) -> bool:
+def row_sound(log: UInt8Array, place: uint64, num_pages: uint64) -> bool:
     """Return whether a sound visit or merge is at ``place``, with links only to pages below ``num_pages``."""
     if not sound(log, place, num_pages):
         return False
@@ -95,19 +96,19 @@ def row_sound(log: UInt8Array, place: np.uint64, num_pages: np.uint64) -> bool:
 
 
 @kernel
-def sound(log: UInt8Array, place: np.uint64, num_pages: np.uint64) -> bool:
+def sound(log: UInt8Array, place: uint64, num_pages: uint64) -> bool:
     """Return whether the values in the frame at ``place`` are possible if ``num_pages`` pages are known after it.
 
     Checksums are not compared.
     """
-    size = np.uint64(len(log))
+    size = uint64(len(log))
     if place >= size or size - place < HEAD_SIZE:
         return False
     head = head_at(log, place)
-    length, kind, flags = np.uint64(head.length), head.kind, head.flags
+    length, kind, flags = uint64(head.length), head.kind, head.flags
     if length < HEAD_SIZE or length > size - place or kind == 0 or kind > _LAST_KIND:
         return False
-    page, first, new = np.uint64(head.page), np.uint64(head.first), np.uint64(head.new)
+    page, first, new = uint64(head.page), uint64(head.first), uint64(head.new)
     about = head.page != NO_PAGE
     # A page is made known by an older page, or by none. Otherwise a walk along makers could run in a circle.
     if (
@@ -117,7 +118,7 @@ def sound(log: UInt8Array, place: np.uint64, num_pages: np.uint64) -> bool:
     ):
         return False
     # A URL and its newline are two bytes at least.
-    if new * _U2 > np.uint64(head.text_size) or (new == U0 and head.text_size > 0):
+    if new * _U2 > uint64(head.text_size) or (new == U0 and head.text_size > 0):
         return False
     # Each lease that was given takes four bytes of the log.
     if (
@@ -143,10 +144,10 @@ def _number(value: Any) -> bool:
 
 
 @kernel
-def _about_page_sound(log: UInt8Array, place: np.uint64) -> bool:
+def _about_page_sound(log: UInt8Array, place: uint64) -> bool:
     """:func:`sound` for a frame with a record about one page or its host."""
     head = head_at(log, place)
-    at, room, kind = place + HEAD_SIZE, np.uint64(head.length) - HEAD_SIZE, head.kind
+    at, room, kind = place + HEAD_SIZE, uint64(head.length) - HEAD_SIZE, head.kind
     if kind == FAILED:
         return room >= _FAILED_SIZE and _number(item_at(log, at, _FAILED).due)
     if kind == HOST:
@@ -157,7 +158,7 @@ def _about_page_sound(log: UInt8Array, place: np.uint64) -> bool:
         return (
             _number(host.due)
             and 0 <= host.delay <= _LARGEST
-            and np.uint64(host.failures) <= head.place // HEAD_SIZE
+            and uint64(host.failures) <= head.place // HEAD_SIZE
         )
     if kind == HOST_SET:
         if room != _HOST_SET_SIZE:
@@ -168,11 +169,11 @@ def _about_page_sound(log: UInt8Array, place: np.uint64) -> bool:
 
 
 @kernel
-def _others_sound(log: UInt8Array, place: np.uint64, num_pages: np.uint64) -> bool:
+def _others_sound(log: UInt8Array, place: uint64, num_pages: uint64) -> bool:
     """:func:`sound` for a frame that is not about one page."""
     head = head_at(log, place)
-    at, room, kind = place + HEAD_SIZE, np.uint64(head.length) - HEAD_SIZE, head.kind
-    listed, most_leases = np.uint64(head.listed), (head.place + np.uint64(head.length)) // _U4
+    at, room, kind = place + HEAD_SIZE, uint64(head.length) - HEAD_SIZE, head.kind
+    listed, most_leases = uint64(head.listed), (head.place + uint64(head.length)) // _U4
     if kind == LEASE:
         if room != _LEASED_SIZE + listed * _U4:
             return False
@@ -193,7 +194,7 @@ def _others_sound(log: UInt8Array, place: np.uint64, num_pages: np.uint64) -> bo
             return False
         for i in range(U0, listed):
             released = item_at(log, at + i * _RELEASED_SIZE, _RELEASED)
-            if np.uint64(released.page) >= num_pages or released.lease > most_leases:
+            if uint64(released.page) >= num_pages or released.lease > most_leases:
                 return False
         return True
     if kind == LOST:
@@ -201,7 +202,7 @@ def _others_sound(log: UInt8Array, place: np.uint64, num_pages: np.uint64) -> bo
             return False
         for i in range(U0, listed):
             lost = item_at(log, at + i * _LOST_SIZE, _LOST)
-            if np.uint64(lost.page) >= num_pages or lost.lease > most_leases or not _number(lost.due):
+            if uint64(lost.page) >= num_pages or lost.lease > most_leases or not _number(lost.due):
                 return False
         return True
     if kind == SESSION:
@@ -209,8 +210,8 @@ def _others_sound(log: UInt8Array, place: np.uint64, num_pages: np.uint64) -> bo
             return False
         session = item_at(log, at, _SESSION)
         # Each session before it began with an event as long as this at least.
-        most = (head.place + np.uint64(head.length)) // (HEAD_SIZE + _SESSION_SIZE)
-        return _number(session.silent_after) and np.uint64(session.session) <= most
+        most = (head.place + uint64(head.length)) // (HEAD_SIZE + _SESSION_SIZE)
+        return _number(session.silent_after) and uint64(session.session) <= most
     if kind == REPORTED:
         return room == _REPORTED_SIZE + listed * _OUTCOME_SIZE
     if kind == RELOAD:
@@ -218,7 +219,7 @@ def _others_sound(log: UInt8Array, place: np.uint64, num_pages: np.uint64) -> bo
     if kind == EXCLUDE:
         if room < _EXCLUDED_SIZE:
             return False
-        reason = _EXCLUDED_SIZE + np.uint64(item_at(log, at, _EXCLUDED).reason_size)
+        reason = _EXCLUDED_SIZE + uint64(item_at(log, at, _EXCLUDED).reason_size)
         return room == reason + listed * _U4 and _pages_sound(log, at + reason, listed, num_pages)
     if kind == PAUSE or kind == RESUME or kind == SYNCED:
         return room == U0
@@ -226,7 +227,7 @@ def _others_sound(log: UInt8Array, place: np.uint64, num_pages: np.uint64) -> bo
 
 
 @kernel
-def _pages_sound(log: UInt8Array, at: np.uint64, count: np.uint64, num_pages: np.uint64) -> bool:
+def _pages_sound(log: UInt8Array, at: uint64, count: uint64, num_pages: uint64) -> bool:
     """Return whether ``count`` pages from byte ``at`` on are known."""
     for i in range(U0, count):
         if u32_at(log, at + i * _U4) >= num_pages:
@@ -235,17 +236,17 @@ def _pages_sound(log: UInt8Array, at: np.uint64, count: np.uint64, num_pages: np
 
 
 @kernel
-def _links_sound(log: UInt8Array, place: np.uint64, num_pages: np.uint64) -> bool:
+def _links_sound(log: UInt8Array, place: uint64, num_pages: uint64) -> bool:
     """:func:`sound` for a frame with a coded list: its parts must fill the payload exactly."""
     head = head_at(log, place)
-    at, end = place + HEAD_SIZE, place + np.uint64(head.length)
-    listed, flags, anchors = np.uint64(head.listed), head.flags, U0
+    at, end = place + HEAD_SIZE, place + uint64(head.length)
+    listed, flags, anchors = uint64(head.listed), head.flags, U0
     if head.kind == VISIT:
         if end - at < _VISITED_SIZE:
             return False
         visit = item_at(log, at, _VISITED)
-        anchors = np.uint64(visit.anchor_size)
-        at += _VISITED_SIZE + np.uint64(visit.hash_size)
+        anchors = uint64(visit.anchor_size)
+        at += _VISITED_SIZE + uint64(visit.hash_size)
         if not _FIRST_TIME <= visit.first_crawl < _LAST_TIME or visit.previous > head.place or at > end:
             return False
     if listed > end - at or (head.kind == MERGE and listed != U1) or (head.kind == CANONICAL and listed > U1):
@@ -254,13 +255,13 @@ def _links_sound(log: UInt8Array, place: np.uint64, num_pages: np.uint64) -> boo
     for i in range(U0, listed):
         if at >= end:
             return False
-        byte = np.uint64(log[at])
+        byte = uint64(log[at])
         at += U1
         delta, shift = byte & _REST, _U7
         while byte >= _MORE:
             if at >= end or shift >= _LONGEST:
                 return False
-            byte = np.uint64(log[at])
+            byte = uint64(log[at])
             at += U1
             delta |= (byte & _REST) << shift
             shift += _U7
@@ -283,14 +284,14 @@ def _links_sound(log: UInt8Array, place: np.uint64, num_pages: np.uint64) -> boo
         for _ in range(U0, listed):
             if at >= stop:
                 return False
-            at += U1 + np.uint64(log[at])
+            at += U1 + uint64(log[at])
         if at != stop:
             return False
     return at == end if (flags & HAS_CARRIED) == 0 else _carried_sound(log, at, end, num_pages)
 
 
 @kernel
-def _carried_sound(log: UInt8Array, at: np.uint64, end: np.uint64, num_pages: np.uint64) -> bool:
+def _carried_sound(log: UInt8Array, at: uint64, end: uint64, num_pages: uint64) -> bool:
     """Return whether the carried data of pages take exactly the bytes from ``at`` to ``end``."""
     if end - at < _U4 + _CARRIED_SIZE:
         return False
@@ -301,19 +302,19 @@ def _carried_sound(log: UInt8Array, at: np.uint64, end: np.uint64, num_pages: np
     page, stop = U0, U0
     for i in range(U0, count):
         record = item_at(log, begin + i * _CARRIED_SIZE, _CARRIED)
-        if np.uint64(record.page) >= num_pages or (i > U0 and np.uint64(record.page) <= page):
+        if uint64(record.page) >= num_pages or (i > U0 and uint64(record.page) <= page):
             return False
-        if np.uint64(record.end) < stop:
+        if uint64(record.end) < stop:
             return False
-        page, stop = np.uint64(record.page), np.uint64(record.end)
+        page, stop = uint64(record.page), uint64(record.end)
     return stop == begin - at
 
 
 @kernel
-def text_sound(urls: UInt8Array, begin: np.uint64, end: np.uint64, lines: np.uint64) -> bool:
+def text_sound(urls: UInt8Array, begin: uint64, end: uint64, lines: uint64) -> bool:
     """Return whether urls[begin:end] is exactly ``lines`` complete lines of ASCII."""
-    count, bits = U0, np.uint8(0)
+    count, bits = U0, uint8(0)
     for at in range(begin, end):
-        count += np.uint64(urls[at] == 10)
+        count += uint64(urls[at] == 10)
         bits |= urls[at]
     return count == lines and bits < 128 and urls[end - U1] == 10
