@@ -1,5 +1,6 @@
 """Any byte of any file of a crawl's folder flipped, the index included: the right answer, or an error in one line."""
 
+import itertools
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -11,7 +12,8 @@ from crawlstrategies import Clock, opened
 from inlink.base.folder import Folder, building
 from inlink.errors import FolderError, InlinkError
 from inlink.store import urls as urls_module
-from inlink.store.log import EVENTS, INDEX, URLS
+from inlink.store.events import Events
+from inlink.store.log import END, EVENTS, INDEX, URLS
 from inlink.store.reader import known_pages
 from storefolders import look_up
 
@@ -156,3 +158,24 @@ def test_an_index_of_an_earlier_version_is_made_anew(folder: Path, monkeypatch):
     with opened(folder, Clock()):
         pass
     assert b'"version": 2' in header.read_bytes()
+
+
+def test_an_index_of_more_than_a_shortened_log_does_not_outlive_the_opening(folder: Path):
+    """A power cut took events that the index covers; other URLs take their place in the log."""
+    (folder / END).unlink()
+    shutil.rmtree(folder / "checkpoint", ignore_errors=True)
+    index = folder.parent / INDEX
+    shutil.copytree(folder / INDEX, index)
+    events = Events(np.fromfile(folder / EVENTS, np.uint8))
+    with (folder / EVENTS).open("rb+") as file:
+        file.truncate(next(itertools.islice(events, 1, None)).place)
+    with opened(folder, Clock()) as crawl:
+        crawl.seed([f"http://other.com/{k}/{'x' * 60}" for k in range(2_000)])
+    assert not (folder / INDEX).exists()
+    assert len(urls_of(folder)) == 2_000
+    with opened(folder, Clock()) as crawl:
+        assert crawl.page("http://other.com/1999/" + "x" * 60).state == "discovered"
+    # Such an index, had it stayed, is refused rather than believed.
+    shutil.copytree(index, folder / INDEX)
+    with pytest.raises(FolderError, match="does not belong to the URLs"):
+        urls_of(folder)

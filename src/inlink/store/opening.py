@@ -17,7 +17,7 @@ from threading import Thread
 import msgspec
 import numpy as np
 
-from inlink.base.disk import sync_path
+from inlink.base.disk import remove_folder, sync_path
 from inlink.base.folder import HEADER, Folder, atomic_file, building
 from inlink.errors import FolderError, InlinkError, InUseError, OutputError
 from inlink.store.blocksums import BlockSums
@@ -38,7 +38,7 @@ from inlink.store.log import (
 )
 from inlink.store.mapped import mapped
 from inlink.store.pages import Pages
-from inlink.store.urls import SHARDS, SLACK
+from inlink.store.urls import SHARDS, SLACK, Indexed
 
 __all__ = ["IndexWriter", "recover", "upgrade"]
 
@@ -231,6 +231,7 @@ def recover(pages: Pages, log: Log) -> str:
     if events_end and not ends_in(pages.folder):
         _log.warning("%s", no_end(pages.folder))
     kept = log.go_on(urls_end, events_end, pages.tally.frames, pages.num_pages, pages.synced)
+    _remove_longer_index(pages.folder, urls_end, events_end)
     known = (BlockSums(), BlockSums()) if pages.checkpoint is None else pages.checkpoint.block_sums()
     log.sum_up(pages.table.all(), pages.frames.all(), *known)
     told = (
@@ -241,3 +242,14 @@ def recover(pages: Pages, log: Log) -> str:
         names = " and ".join(str(path.relative_to(pages.folder)) for path in kept)
         told += f"; {lost:,} bytes of an unfinished event were cut off, and are kept in {names}"
     return told
+
+
+def _remove_longer_index(folder: Path, urls_end: int, events_end: int) -> None:
+    """Remove an index that covers more than the log, which a power cut has shortened.
+
+    When the log has grown again, the index would seem to cover other URLs than its own.
+    """
+    with suppress(FolderError, msgspec.ValidationError):
+        extent = msgspec.convert(Folder(folder / INDEX, INDEX, INDEX_VERSION).header.meta, Indexed)
+        if extent.urls_end > urls_end or extent.events_end > events_end:
+            remove_folder(folder / INDEX)

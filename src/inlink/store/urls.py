@@ -27,7 +27,7 @@ from inlink.store.log import INDEX, INDEX_VERSION, URLS
 from inlink.store.mapped import Mapped
 from inlink.store.spill import Finished
 
-__all__ = ["SHARDS", "SLACK", "UrlTable", "index_of"]
+__all__ = ["SHARDS", "SLACK", "Indexed", "UrlTable", "index_of"]
 
 
 SHARDS, SLACK = 256, 64
