@@ -15,7 +15,7 @@ from inlink.frontier.settings import Politeness
 from inlink.protocol import Crawled, Link, Redirected
 from inlink.sources.dumping import page_lines
 from inlink.store.format import CANONICAL, VISIT
-from storefolders import look_up
+from storefolders import inlinks, look_up
 
 AT_ONCE = Politeness(delay=0, in_flight=100)
 C = A + "c"
@@ -129,7 +129,7 @@ def test_pages_are_merged_when_both_were_fetched(world, page_first):
         assert crawl.view.standing().crawled == 2
         assert rows(crawl)[A + "b"]["merge_reason"] == "canonical"
         assert f"merged into {C} (canonical 203)" in str(crawl.why(A + "b"))
-        assert sorted(stored_pages(crawl).inlinks(crawl.page(C).id).tolist()) == [0, crawl.page(A + "b").id]
+        assert sorted(inlinks(stored_pages(crawl), crawl.page(C).id).tolist()) == [0, crawl.page(A + "b").id]
 
 
 KEPT_APART = {

@@ -165,7 +165,7 @@ def test_the_table_and_the_parameters_of_read_are_one():
     parameters = set(inspect.signature(inlink.read).parameters)
     assert parameters == declared | general | set(SITES)
     command = {parameter.name for parameter in build.params}
-    assert parameters - command == {"source", "format", "into"}
+    assert parameters - command == {"source", "into"}
     for name, entry in FORMATS.items():
         if entry.reader is not None:
             reads = archive_batches if name in ARCHIVES else implementation(entry.reader)
