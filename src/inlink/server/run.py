@@ -160,6 +160,7 @@ async def _run(
         shown = f"[{name}]" if ":" in name else name
         for crawl in crawls:
             say(f"{scheme}://{shown}:{port}/v1/crawls/{quote(crawl, safe='')}")
+        say(f"dashboard, for a browser: {scheme}://{shown}:{port}/")
         if options.grpc_port is not None:
             say(f"URLFrontier: {await _urlfrontier(site, options)}")
         if site.is_open:

@@ -1,7 +1,7 @@
 // The harvest curve: the share of known rank that is fetched, against pages fetched.
-import { $, count, draw, make, put, share } from "./dom.js";
+import { $, count, make, put, share } from "./dom.js";
 import { get } from "./api.js";
-import { key } from "./status.js";
+import { chart, key, ticks } from "./chart.js";
 
 let shown = null;
 
@@ -42,29 +42,17 @@ function redraw() {
 const short = (number) => (number >= 1e6 ? `${+(number / 1e6).toFixed(1)} M` : number >= 1e4 ? `${Math.round(number / 1e3)} k` : count(number));
 
 function curve(points) {
-  const width = Math.max(280, $("harvest-curve").clientWidth);
-  const height = Math.min(300, Math.round(width / 2));
-  const left = 44, right = 12, top = 8, bottom = 38;
+  const wide = Math.max(280, $("harvest-curve").clientWidth);
   const most = points.at(-1).fetched;
-  const highest = Math.max(...points.map((one) => Math.max(one.share, one.by_discovery)));
-  const step = highest > 0.5 ? 0.25 : highest > 0.2 ? 0.1 : highest > 0.1 ? 0.05 : highest > 0.04 ? 0.02 : 0.01;
-  const ceiling = Math.max(Math.ceil(highest / step) * step, step);
-  const x = (fetched) => left + ((width - left - right) * fetched) / most;
-  const y = (value) => height - bottom - ((height - top - bottom) * value) / ceiling;
-  const line = (field) => [{ fetched: 0, [field]: 0 }, ...points].map((one) => `${x(one.fetched).toFixed(1)},${y(one[field]).toFixed(1)}`).join(" ");
-  const parts = [];
-  for (let value = 0; value <= ceiling + 1e-9; value += step) {
-    parts.push(draw("line", { class: "grid", x1: left, x2: width - right, y1: y(value), y2: y(value) }));
-    parts.push(draw("text", { class: "axis", x: left - 6, y: y(value) + 4, "text-anchor": "end" }, `${Math.round(100 * value)} %`));
-  }
-  for (const part of [0, 0.25, 0.5, 0.75, 1]) {
-    const anchor = part === 1 ? "end" : part === 0 ? "start" : "middle";
-    parts.push(draw("text", { class: "axis", x: x(part * most), y: height - bottom + 16, "text-anchor": anchor }, short(Math.round(part * most))));
-  }
-  parts.push(draw("text", { class: "axis", x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle" }, "pages fetched"));
-  parts.push(draw("polyline", { class: "second", points: line("by_discovery") }));
-  parts.push(draw("polyline", { class: "first", points: line("share") }));
-  return draw("svg", { class: "chart", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "Share of known rank against pages fetched" }, parts);
+  const highest = Math.max(0.01, ...points.map((one) => Math.max(one.share, one.by_discovery)));
+  const line = (field) => [[0, 0], ...points.map((one) => [one.fetched, one[field]])];
+  return chart(wide, Math.min(300, Math.round(wide / 2)), {
+    x: [0, 0.25, 0.5, 0.75, 1].map((part) => [part * most, short(Math.round(part * most))]),
+    y: ticks(highest).map((value) => [value, `${+(100 * value).toFixed(2)} %`]),
+    lines: [["second", line("by_discovery")], ["first", line("share")]],
+    label: "Share of known rank against pages fetched",
+    below: "pages fetched",
+  });
 }
 
 let width = 0;

@@ -1,7 +1,7 @@
 // Errors by cause, the next fifty, and the best pages.
 import { $, amount, count, draw, make, pageLink, plain, put, share, time, when } from "./dom.js";
 import { get } from "./api.js";
-import { steps, whyOf } from "./why.js";
+import { whyOf } from "./why.js";
 
 /** Whether somebody is at work in an element: then it is left as it is. */
 export const isUsed = (element) =>
@@ -99,7 +99,7 @@ function orderRow(row) {
       make("span", { class: "number place" }, row.place),
       " ",
       make("span", { class: "text strong" }, row.url),
-      make("span", { class: "note block" }, `${when(row.due_in)} · ${steps([...row.parts, ...row.host_parts])} = ${amount(row.priority)}`),
+      make("span", { class: "note block" }, `${when(row.due_in)} · priority ${amount(row.priority)}`),
     ),
     make("p", {}, pageLink(row.url, "The page with its links")),
     inside,

@@ -1,6 +1,7 @@
 // Is it running, how fast, and how close to the end.
 import { $, button, count, draw, make, put, rate, say, share, time } from "./dom.js";
 import { change, may, tell, trying } from "./api.js";
+import { chart, key, ticks } from "./chart.js";
 
 const PAST = 120;
 const past = [];
@@ -82,33 +83,17 @@ function end(standing) {
 function trend() {
   if (past.length < 3) return [];
   const most = Math.max(1, ...past.flat());
-  const line = (which) =>
-    past
-      .map((values, k) => [k, values[which]])
-      .filter(([, value]) => value !== null)
-      .map(([k, value]) => `${((1000 * (k + PAST - past.length)) / (PAST - 1)).toFixed(1)},${(58 - (54 * value) / most).toFixed(1)}`)
-      .join(" ");
+  const line = (which) => past.map((values, k) => [k + 1 - past.length, values[which]]).filter(([, value]) => value !== null);
   return [
-    draw(
-      "svg",
-      { class: "trend", viewBox: "0 0 1000 60", preserveAspectRatio: "none", role: "img", "aria-label": "Pages and errors a second in the last two minutes" },
-      draw("line", { class: "grid", x1: 0, x2: 1000, y1: 58, y2: 58 }),
-      draw("polyline", { class: "first", points: line(0) }),
-      draw("polyline", { class: "second", points: line(1) }),
-    ),
-    make(
-      "ul",
-      { class: "legend" },
-      make("li", {}, key("first"), "pages a second"),
-      make("li", {}, key("second"), "errors a second, both in the last two minutes"),
-      make("li", {}, `highest ${rate(most)}`),
-    ),
+    chart(Math.max(280, $("trend").clientWidth), 130, {
+      x: [[1 - PAST, "2 min ago"], [(1 - PAST) / 2, "1 min ago"], [0, "now"]],
+      y: ticks(most, 3).map((value) => [value, +value.toPrecision(6)]),
+      lines: [["first", line(0)], ["second", line(1)]],
+      label: "Pages and errors a second in the last two minutes",
+    }),
+    make("ul", { class: "legend" }, make("li", {}, key("first"), "pages a second"), make("li", {}, key("second"), "errors a second")),
   ];
 }
-
-/** How a line is drawn, for a legend. */
-export const key = (name) =>
-  draw("svg", { class: "key wide", viewBox: "0 0 30 10", "aria-hidden": "true" }, draw("polyline", { class: name, points: "0,5 30,5" }));
 
 function sessions(activity) {
   if (!activity.sessions.length) return make("p", { class: "note" }, "No spider has a session.");

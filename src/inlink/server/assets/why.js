@@ -2,12 +2,6 @@
 import { amount, count, make, many, pageLink, time, when } from "./dom.js";
 import { get } from "./api.js";
 
-/** The steps of a priority in one line. */
-export const steps = (parts) =>
-  parts
-    .map((part, k) => `${k === 0 && part.operation === "+" ? "" : `${part.operation} `}${amount(part.value)} (${part.name})`)
-    .join(" ");
-
 const row = (part) =>
   make("tr", {}, make("td", { class: "number" }, `${part.operation} ${amount(part.value)}`), make("td", { class: "text" }, part.name));
 
