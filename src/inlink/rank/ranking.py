@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from inlink.graph.graph import Graph
 
-__all__ = ["FORMAT", "KIND", "Ranking", "list_rankings", "ranking_of"]
+__all__ = ["FORMAT", "KIND", "Ranking", "list_rankings", "ranking_of", "title_of"]
 
 KIND = "ranking"
 FORMAT = 1
@@ -58,6 +58,26 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "note": str,
     "graph_uuid": _unchanged,
     "elapsed": float,
+}
+
+_TITLES = {
+    "pagerank": "PageRank",
+    "mcmc": "PageRank by random walks",
+    "trustrank": "TrustRank",
+    "anti_trustrank": "Anti-TrustRank",
+    "spam_mass": "Spam mass",
+    "cheirank": "CheiRank",
+    "linkrank": "LinkRank",
+    "hits": "HITS authority",
+    "salsa": "SALSA authority",
+    "opic": "OPIC",
+    "degree": "Degree",
+    "closeness": "Closeness",
+    "harmonic": "Harmonic centrality",
+    "betweenness": "Betweenness",
+    "percolation": "Percolation centrality",
+    "eigenvector": "Eigenvector centrality",
+    "katz": "Katz centrality",
 }
 
 
@@ -454,6 +474,11 @@ def ranking_of(
     """Return the ranking of a graph that began at ``time.perf_counter()``; see :class:`Ranking` for the rest."""
     names, uuid, elapsed = graph.names, graph.uuid, time.perf_counter() - began
     return Ranking(values, algorithm=algorithm, names=names, graph_uuid=uuid, elapsed=elapsed, **description)
+
+
+def title_of(name: str) -> str:
+    """Return the name of a ranking as people write it, if it is the name of an algorithm or of a column."""
+    return _TITLES.get(name.replace("-", "_"), name)
 
 
 def list_rankings(graph: "Graph | str | os.PathLike[str]") -> list[str]:
