@@ -19,7 +19,7 @@ from graphfiles import read
 from inlink import Graph
 from inlink.errors import OutputError, ParameterError, UnknownNodeError
 from inlink.graph.names import Names
-from inlink.urls.labels import short_labels
+from inlink.urls.labels import sections, short_labels
 from strategies import arcs
 
 _HOSTILE = "</script><script>alert(1)</script> <!-- &lt;b&gt; a\"b a'b \u2028x @data@ %3Cb%3E"
@@ -187,27 +187,37 @@ def data_of(path: Path) -> Any:
 
 
 @QUICK
-@given(named(), st.integers(1, 5))
-def test_the_page_has_the_best_nodes_around_one(tmp_path_factory, graph: Graph, most: int):
+@given(named(), st.integers(1, 5), st.booleans())
+def test_the_page_has_the_best_nodes(tmp_path_factory, graph: Graph, most: int, centred: bool):
     path = tmp_path_factory.mktemp("html") / "g.html"
     if not graph.num_nodes:
         with pytest.raises(OutputError, match="no nodes"):
             inlink.write(graph, path)
         return
     values = np.arange(graph.num_nodes) % 3
-    inlink.write(graph, path, columns={"rank": values}, most=most)
-    found = data_of(path)
-    centre = int(np.argmax(values))
-    web = graph.to_networkx().to_undirected()
     labels = list(graph.nodes)
-    within = nx.single_source_shortest_path_length(web, labels[centre], 2)
-    order = sorted((labels.index(node) for node in within), key=lambda k: (within[labels[k]], -values[k], k))
+    order = sorted(range(graph.num_nodes), key=lambda k: (-values[k], k))
+    if centred:
+        centre = labels[order[0]]
+        inlink.write(graph, path, columns={"rank": values}, most=most, around=str(centre))
+        web = graph.to_networkx().to_undirected()
+        within = nx.single_source_shortest_path_length(web, centre, 2)
+        order = sorted(
+            (labels.index(node) for node in within), key=lambda k: (within[labels[k]], -values[k], k)
+        )
+    else:
+        inlink.write(graph, path, columns={"rank": values}, most=most)
+    found = data_of(path)
     chosen = order[:most]
     assert [node["name"] for node in found["nodes"]] == [str(labels[k]) for k in chosen]
     assert [node["value"] for node in found["nodes"]] == values[chosen].tolist()
+    assert [node["into"] for node in found["nodes"]] == graph.indegrees[chosen].tolist()
     assert {(chosen[i], chosen[j]) for i, j in found["links"]} == {
         (i, j) for i, j in graph.edges.numbers if i != j and {i, j} <= set(chosen)
     }
+    assert found["facts"].startswith(
+        "All " if len(chosen) == len(order) else f"The {len(chosen)} best of {len(order)} "
+    )
 
 
 def test_the_page_loads_nothing_and_refuses_what_cannot_be(tmp_path):
@@ -216,7 +226,7 @@ def test_the_page_loads_nothing_and_refuses_what_cannot_be(tmp_path):
     text = (tmp_path / "g.html").read_text()
     assert text.count("<script") == 2
     assert text.count("</script>") == 2
-    assert not re.search(r"(src|href)=|url\((?!#tip)|@(title|hash|data|script)@|import\(|fetch\(", text)
+    assert not re.search(r"(src|href)=|url\((?!#tip)|@(title|data|style|script|hash)|import\(|fetch\(", text)
     inlink.write(graph, tmp_path / "h.html", around=HOSTILE[0])
     assert (tmp_path / "h.html").read_text() == text
     for options, error in [
@@ -230,37 +240,101 @@ def test_the_page_loads_nothing_and_refuses_what_cannot_be(tmp_path):
     assert not (tmp_path / "i.html").exists()
 
 
+OVERLAPS = """
+const texts = [...document.querySelectorAll('#labels text')];
+const boxes = texts.map((text) => [text.textContent, text.getBoundingClientRect()]);
+const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 3 && b.top < a.bottom - 3;
+return [texts.length, boxes.flatMap(([name, a], k) =>
+  boxes.slice(0, k).filter(([, b]) => meet(a, b)).map(([other]) => [name, other]))];
+"""
+
+
+def site() -> tuple[list[str], list[tuple[int, int]]]:
+    """A site with hostile names, in which all pages link to the first by their menu, and to the next page."""
+    names = ["https://e.org/", *(f"https://e.org/{part}/page-{k}.html" for part in "abc" for k in range(30))]
+    names += ["https://e.org/a/caf%C3%A9", *HOSTILE[:4], f"https://e.org/b/{HOSTILE[0]}"]
+    pairs = {(k, end) for k in range(1, len(names)) for end in (0, (k * 7) % len(names), k - 1) if k != end}
+    return names, sorted(pairs)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
-def test_the_page_can_be_dragged_and_searched(tmp_path):
-    names = ["https://e.org/hub", "https://e.org/caf%C3%A9", *HOSTILE[:4], "https://e.org/x"]
-    pairs = [(0, k) for k in range(1, len(names))] + [(1, 2), (6, 0)]
+@pytest.mark.parametrize(("width", "phone"), [(1200, False), (390, True)])
+def test_the_page_shows_searches_and_follows_links(tmp_path: Path, width: int, phone: bool):
+    names, pairs = site()
     graph = Graph(Graph.from_arcs(pairs).out_rows, names=Names.of(names))
-    inlink.write(graph, tmp_path / "g.html", around=names[0])
+    inlink.write(graph, tmp_path / "g.html")
     with browser() as window:
-        window.size(1000, 700)
+        window.size(width, 800, phone=phone)
         window.open((tmp_path / "g.html").as_uri())
-        window.wait("return document.body.dataset.settled === 'yes'", "the layout rests")
-        assert window.run("return document.querySelectorAll('g.node').length") == len(names)
+        # All nodes are in the picture and in the table. The names are text, and those of the best nodes are written.
+        assert window.run("return document.querySelectorAll('circle').length") == len(names)
+        assert window.run("return document.querySelectorAll('tbody tr').length") == len(names)
         assert window.run("return document.querySelectorAll('script').length") == 2
-        assert "café" in window.run(
-            "return [...document.querySelectorAll('text')].map(t => t.textContent).join('|')"
+        assert window.run("return document.documentElement.scrollWidth") == width
+        written, overlaps = window.run(OVERLAPS)
+        assert written > 10
+        assert overlaps == []
+        assert "e.org" in window.run(
+            "return [...document.querySelectorAll('#labels text')].map((one) => one.textContent).join(' ')"
         )
-        window.type("#search", "caf%C3")
-        assert window.run("return document.querySelectorAll('g.node.near').length") == 3
-        assert "1 links in" in window.text("#chosen")
-        before = window.run("return nodes[1].x")
+        # A search finds a node by its name and by its label.
+        rows = "return [...document.querySelectorAll('tbody tr:not([hidden]) button')].map((one) => one.textContent)"
+        for text in ("caf%C3", "CAFÉ"):
+            window.run("document.getElementById('search').value = ''")
+            window.type("#search", text)
+            assert window.run(rows) == ["a/café"]
+            assert window.run("return document.querySelectorAll('circle.lit').length") == 1
+        # Its row shows its links: to the first page and to others, and from them.
+        window.click_text("tbody button", "café")
+        node = names.index("https://e.org/a/caf%C3%A9")
+        near = {end for pair in pairs if node in pair for end in pair}
+        assert len(window.run(rows)) == len(near)
+        drawn = "return document.querySelectorAll(`line.${arguments[0]}`).length"
+        assert window.run(drawn, "in") == sum(end == node for _, end in pairs)
+        assert window.run(drawn, "out") == sum(begin == node for begin, _ in pairs)
+        assert window.run("return document.querySelector('#chosen a').href") == names[node]
+        window.click("#closer")
+        window.click("#all")
+        assert len(window.run(rows)) == len(names)
+        assert window.run(OVERLAPS)[1] == []
+        # A click into the picture chooses the nearest node.
+        window.run("choose(null); $('farther').click(); $('farther').click()")
         window.run(
-            "const c = nodes[1].g.querySelector('circle'), b = c.getBoundingClientRect();"
-            "const at = (kind, x, y) => c.dispatchEvent(new PointerEvent(kind, {bubbles: true, pointerId: 1,"
-            " clientX: b.x + x, clientY: b.y + y})); SVGElement.prototype.setPointerCapture = () => {};"
-            "at('pointerdown', 2, 2); at('pointermove', 60, 40); at('pointerup', 60, 40);"
+            "const box = svg.getBoundingClientRect(), [x, y] = nodes[0].at; svg.setPointerCapture = () => {};"
+            "for (const kind of ['pointerdown', 'pointerup']) svg.dispatchEvent(new PointerEvent(kind,"
+            " {bubbles: true, pointerId: 1, clientX: box.left + x, clientY: box.top + y}))"
         )
-        assert window.run("return nodes[1].x") > before + 10
-        assert not [line for line in window.log() if "SEVERE" in str(line)]
+        assert window.text("#chosen a") == names[0]
+        assert window.log() == []
 
 
 # -- labels -----------------------------------------------------------------------------------------------------------
+
+
+def test_sections_are_hosts_folders_and_first_words():
+    pages = [f"https://a.example/{part}{k}.html" for part in ("manual/x", "blog/", "sql-") for k in range(5)]
+    folders = ["a.example/manual/", "a.example/blog/", "a.example/sql-"]
+    assert sections(pages) == [folder for folder in folders for _ in range(5)]
+    # Few pages have no section of their own, and a small host is not split.
+    others = [f"http://b.example/{part}/{k}" for part in "xy" for k in range(4)]
+    found = sections([*pages, *pages[:9], *others, "https://a.example/", "http://c.example/"])
+    assert found[-10:] == ["b.example/"] * 8 + ["a.example/", ""]
+    assert (
+        sections([f"com.example{k % 2}.www{k}" for k in range(8)]) == ["com.example0.", "com.example1."] * 4
+    )
+    assert sections(["", "a", "/", "://"]) == [""] * 4
+    assert sections([]) == []
+
+
+@given(st.lists(st.text("ab/-_.:", max_size=12), max_size=40), st.integers(1, 5), st.integers(1, 4))
+def test_each_name_begins_with_its_section(names: list[str], most: int, least: int):
+    found = sections(names, most, least)
+    assert len(found) == len(names)
+    assert len(set(found)) <= most
+    assert all(
+        (name.partition("://")[2] or name).startswith(part) for name, part in zip(names, found, strict=True)
+    )
 
 
 def test_labels_leave_out_what_all_share():

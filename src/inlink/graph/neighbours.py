@@ -4,7 +4,8 @@ Each function reads only the rows of the nodes that it meets, and takes memory i
 """
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -20,10 +21,12 @@ from inlink.urls.hosts import reverse_host
 if TYPE_CHECKING:
     from inlink.urls.matching import Kind
 
-__all__ = ["Direction", "arcs_between", "chain", "find", "near", "node_of", "sharing"]
+__all__ = ["Direction", "arcs_between", "chain", "find", "near", "node_of", "sharing", "specific_arcs"]
 
 Direction = Literal["in", "out", "both"]
 
+# Arcs a node. If there are more, only the most specific are drawn, so many of each node.
+_DENSE, _EACH = 3, 2
 # The largest number of arcs that are gathered at once, unless one node has more.
 _ARCS = 1 << 20
 # Rows of a compressed graph that are decoded one by one. If more are needed, all rows are decoded into memory.
@@ -138,6 +141,52 @@ def arcs_between(graph: Graph, chosen: list[int]) -> list[tuple[int, int]]:
         row = graph.outlinks(node)
         arcs += [(k, place[end]) for end in row[np.isin(row, wanted)].tolist() if end != node]
     return arcs
+
+
+def specific_arcs(
+    graph: Graph, chosen: list[int], arcs: list[tuple[int, int]], sections: Sequence[str]
+) -> list[tuple[int, int]]:
+    """Return the arcs that tell most of chosen nodes, for a picture; all arcs, if they are few.
+
+    The arcs of templates are left out. Of the others, the two most specific of each node are kept, by the weight
+    1 / (outdegree of the source · indegree of the target).
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    chosen : list of int
+        Different nodes.
+    arcs : list of (int, int)
+        The arcs between them, as :func:`arcs_between` returns them.
+    sections : sequence of str
+        The host or folder of each chosen node.
+
+    Returns
+    -------
+    list of (int, int)
+        Some of `arcs`, in their order.
+    """
+    if len(arcs) <= _DENSE * len(chosen):
+        return arcs
+    menu = _template(arcs, sections)
+    outdegrees, indegrees = graph.outdegrees[chosen].tolist(), graph.indegrees[chosen].tolist()
+    counts, kept = [0] * len(chosen), set()
+    for i, j in sorted(set(arcs) - menu, key=lambda arc: (outdegrees[arc[0]] * indegrees[arc[1]], arc)):
+        if min(counts[i], counts[j]) < _EACH:
+            kept.add((i, j))
+            counts[i] += 1
+            counts[j] += 1
+    return [arc for arc in arcs if arc in kept]
+
+
+def _template(arcs: list[tuple[int, int]], sections: Sequence[str]) -> set[tuple[int, int]]:
+    """Return the arcs of templates: to a target that more than half of a section's pages link to."""
+    sizes = Counter(sections)
+    links = Counter((sections[i], j) for i, j in arcs)
+    return {
+        (i, j) for i, j in arcs if sizes[sections[i]] > 2 and 2 * links[sections[i], j] > sizes[sections[i]]
+    }
 
 
 def sharing(graph: Graph, node: int) -> tuple[UInt32Array, Int64Array]:

@@ -14,7 +14,7 @@ from inlink.plot.scale import Scale, steps, tick_label
 from inlink.plot.style import DENSITY, FIRST, PLAIN, axes_for, cut, dress
 from inlink.plot.values import best, called, values_of, values_on
 from inlink.rank.agreement import kendall, spearman
-from inlink.rank.ranking import Ranking
+from inlink.rank.ranking import Ranking, title_of
 
 __all__ = ["compare", "rank_against_degree", "scatter"]
 
@@ -57,7 +57,7 @@ def rank_against_degree(
     indegrees = graph.indegrees[: len(values)]
     ax = axes_for(ax)
     scatter(ax, indegrees, values, whole=True)
-    name = cut(name or ranking.algorithm, 40)
+    name = cut(title_of(name or ranking.algorithm), 40)
     facts = f"{called(graph)}; Spearman's ρ {_number(spearman(indegrees, values))}"
     dress(ax, f"{name} against the number of inlinks", facts, "Inlinks", name)
     return ax
@@ -95,7 +95,7 @@ def compare(
     x, y = x[:count], y[:count]
     ax = axes_for(ax)
     scatter(ax, x, y)
-    first, second = (cut(name, 40) for name in names or (one.algorithm, other.algorithm))
+    first, second = (cut(title_of(name), 40) for name in names or (one.algorithm, other.algorithm))
     dress(ax, f"{second} against {first}", _agreement(x, y), first, second)
     return ax
 

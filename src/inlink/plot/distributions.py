@@ -16,7 +16,7 @@ from inlink.graph.interop import GraphLike, as_graph
 from inlink.plot.scale import Scale
 from inlink.plot.style import FIRST, SECOND, axes_for, cut, dress
 from inlink.plot.values import called, thinned, values_of
-from inlink.rank.ranking import Ranking
+from inlink.rank.ranking import Ranking, title_of
 
 __all__ = ["degrees", "ranks"]
 
@@ -117,7 +117,7 @@ def ranks(ranking: Ranking, *, name: str | None = None, ax: Axes | None = None) 
             marker="o" if len(places) <= FEW else "", markersize=3.5)  # fmt: skip
     Scale(1, shown, None).apply(ax, "x")
     Scale(scale.low, scale.high, None).apply(ax, "y")
-    name = cut(name or ranking.algorithm, 40)
+    name = cut(title_of(name or ranking.algorithm), 40)
     few = -(-len(values) // 100)
     held = (ordered[:few] / ordered[0]).sum() / (ordered / ordered[0]).sum()
     facts = f"{len(values):,} nodes; the best 1% ({few:,}) hold {held:.0%} of all"

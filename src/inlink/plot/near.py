@@ -2,11 +2,11 @@
 
 Places are found by NetworkX's spring layout (Fruchterman & Reingold, "Graph drawing by force-directed placement",
 Software: Practice and Experience 1991) from a fixed seed, and discs that overlap are pushed apart. A label goes where
-it covers no disc and no other label. Labels without room are left out, those of the lowest ranks first. The labels of
-the central nodes are placed first; one without room beside its disc goes further away, with a line to its disc.
+it covers no disc and no other label, the best nodes first. A label without room beside its disc goes to the nearest
+place with room, with a line to its disc. If there are many of them, all labels are smaller.
 
 Pages of one site often all link to one another by their menus. If there are many links, only the most specific links of
-each node are drawn and used for the layout: w = 1 / (outdegree of the source · indegree of the target).
+each node are drawn and used for the layout; see :func:`inlink.graph.neighbours.specific_arcs`.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ from inlink.base.arrays import Float64Array
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.graph.neighbours import arcs_between
+from inlink.graph.neighbours import arcs_between, specific_arcs
 from inlink.plot.style import DPI, FAINT, FIRST, FONT, INK, PLAIN, SECOND, Picture, cut, drawable, dress
 from inlink.plot.values import best, values_on
-from inlink.rank.ranking import Ranking
-from inlink.urls.labels import short_labels
+from inlink.rank.ranking import Ranking, title_of
+from inlink.urls.labels import sections, short_labels
 
 __all__ = ["neighbourhood"]
 
@@ -41,16 +41,10 @@ LARGE, SMALL = 13.0, 3.0
 APART = 14.0
 # Points that stay free at each side, and above and below.
 MARGIN = (70.0, 24.0)
-# Size of labels in points.
-TEXT = 7.5
+# Sizes of labels in points: the first with which no more than this share of the labels is away from its disc.
+TEXTS, FAR = (7.5, 6.5, 5.5, 4.5), 0.1
 # Characters of a label.
 LABEL = 34
-# Links a node. If there are more, only the most specific links are drawn.
-DENSE = 3
-# Number of links of each node that are drawn then.
-EACH = 2
-# Distances of labels that have no room beside their discs.
-RINGS = (2.5, 4.0, 6.0)
 
 
 def neighbourhood(
@@ -113,12 +107,11 @@ def neighbourhood(
     chosen, around = _chosen(graph, values, centres, nodes)
     # Arcs of the best nodes come first.
     arcs = sorted(arcs_between(graph, chosen), key=lambda arc: (max(arc), arc))
-    drawn = _telling(graph, chosen, arcs)
-    labels, left_out = short_labels(
-        [str(k) if graph.names is None else graph.names[k] for k in chosen], LABEL
-    )
+    names = [str(k) if graph.names is None else graph.names[k] for k in chosen]
+    drawn = specific_arcs(graph, chosen, arcs, sections(names))
+    labels, left_out = short_labels(names, LABEL)
     texts = [drawable(label) for label in labels]
-    name = cut(name or ranking.algorithm, 40)
+    name = cut(title_of(name or ranking.algorithm), 40)
     if node is None:
         title, whom = (
             f"The {len(centres)} best by {name} and what is around them",
@@ -158,22 +151,6 @@ def _chosen(graph: Graph, values: Float64Array, centres: list[int], nodes: int) 
     return centres + near[order].tolist(), len(near)
 
 
-def _telling(graph: Graph, chosen: list[int], arcs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return all arcs, or if there are many, the most specific arcs of each node."""
-    if len(arcs) <= DENSE * len(chosen):
-        return arcs
-    outdegrees = [len(graph.outlinks(node)) for node in chosen]
-    indegrees = [len(graph.inlinks(node)) for node in chosen]
-    best = sorted(arcs, key=lambda arc: (outdegrees[arc[0]] * indegrees[arc[1]], arc))
-    counts, kept = [0] * len(chosen), set()
-    for k, end in best:
-        if min(counts[k], counts[end]) < EACH:
-            kept.add((k, end))
-            counts[k] += 1
-            counts[end] += 1
-    return [arc for arc in arcs if arc in kept]
-
-
 # -- layout --------------------------------------------------------------------------------------------------------
 
 
@@ -200,7 +177,9 @@ def _layout(
     at: Float64Array = np.array([spots[k] for k in range(count)], np.float64)
     at -= at.min(axis=0)
     wide = at.max(axis=0)
-    at = np.where(wide > 1e-9, at / np.maximum(wide, 1e-9), 0.5)
+    # A few nodes far outside would push all others together, so places are drawn halfway to even ones.
+    even = np.argsort(np.argsort(at, axis=0, kind="stable"), axis=0, kind="stable") / max(count - 1, 1)
+    at = np.where(wide > 1e-9, (at / np.maximum(wide, 1e-9) + even) / 2, 0.5)
     margin = np.minimum(MARGIN, size / 4)
     at = margin + at * (size - 2 * margin)
     wanted = radii[:, None] + radii[None, :] + APART
@@ -217,35 +196,33 @@ def _layout(
 
 
 def _placed(
-    at: Float64Array, radii: Float64Array, texts: Sequence[str], centres: int, size: Float64Array
+    at: Float64Array, radii: Float64Array, texts: Sequence[str], size: Float64Array, points: float
 ) -> list[tuple[float, float, bool] | None]:
     """The middle of each label in points, and whether it needs a line to its disc; None if there is no room."""
-    height = 1.25 * TEXT
-    measure, font = TextToPath(), FontProperties(family=FONT, size=TEXT)
-    # Left, bottom, right and top of the labels that have a place.
-    boxes = np.empty((0, 4))
+    height = 1.25 * points
+    measure, font = TextToPath(), FontProperties(family=FONT, size=points)
+    anywhere = np.mgrid[0 : size[0] : 12, 0 : size[1] : 4].reshape(2, -1).T
+    # The lower left and the upper right corners of the labels that have a place.
+    boxes = np.empty((0, 2, 2))
     middles: list[tuple[float, float, bool] | None] = []
-    for place, ((x, y), radius, text) in enumerate(zip(at, radii, texts, strict=True)):
-        width = measure.get_text_width_height_descent(text, font, False)[0] + 2
-        beside, above = radius + 2 + width / 2, radius + 1 + height / 2
-        ring = [(beside, 0.0), (-beside, 0.0), (0.0, above), (0.0, -above)]
-        ring += [(dx * beside * 0.9, dy * above * 0.9) for dx in (1, -1) for dy in (1, -1)]
-        spots = [(dx, dy, False) for dx, dy in ring]
-        if place < centres:
-            # Further away, a label moves up or down much more than aside.
-            spots += [(dx * (1 + far / 8), dy * far, True) for far in RINGS for dx, dy in ring if dy]
-        spot = None
-        for dx, dy, line in spots:
-            a, b = x + dx, y + dy
-            box = np.array([a - width / 2, b - height / 2, a + width / 2, b + height / 2])
-            crossed = ((boxes[:, :2] < box[2:]) & (boxes[:, 2:] > box[:2])).all(axis=1)
-            if (box[:2] < 0).any() or (box[2:] > size).any() or crossed.any():
-                continue
-            if not (np.hypot(*(np.clip(at, box[:2], box[2:]) - at).T) < radii).any():
-                boxes = np.vstack([boxes, box])
-                spot = (float(a), float(b), line)
+    for middle, radius, text in zip(at, radii, texts, strict=True):
+        half = np.array([measure.get_text_width_height_descent(text, font, False)[0] + 2, height]) / 2
+        x, y = half + radius + [2, 1]
+        beside = np.array([(x, 0), (-x, 0), (0, y), (0, -y), (x, y), (x, -y), (-x, y), (-x, -y)])
+        beside[4:] *= 0.9
+        nearest = anywhere[np.argsort(np.hypot(*(anywhere - middle).T))]
+        for part, spots in enumerate([middle + beside, *np.array_split(nearest, len(nearest) // 100 + 1)]):
+            low, high = (spots - half)[:, None], (spots + half)[:, None]
+            free = ((low >= 0) & (high <= size)).all(axis=(1, 2))
+            free &= ~((boxes[:, 0] < high) & (boxes[:, 1] > low)).all(axis=2).any(axis=1)
+            free &= (np.linalg.norm(np.clip(at, low, high) - at, axis=2) >= radii).all(axis=1)
+            if free.any():
+                spot = spots[free.argmax()]
+                boxes = np.concatenate([boxes, [[spot - half, spot + half]]])
+                middles.append((float(spot[0]), float(spot[1]), part > 0))
                 break
-        middles.append(spot)
+        else:
+            middles.append(None)
     return middles
 
 
@@ -282,12 +259,15 @@ def _draw(
         clip_on=False,
     )
     back = {"boxstyle": "square,pad=0.05", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
-    placed = _placed(at, radii, texts, centres, size)
+    for points in TEXTS:
+        placed = _placed(at, radii, texts, size, points)
+        if sum(spot is None or spot[2] for spot in placed) <= FAR * len(texts):
+            break
     for text, spot, (x, y) in zip(texts, placed, at, strict=True):
         if spot is None:
             continue
         a, b, line = spot
         if line:
             ax.plot([x, a], [y, b], color=FAINT, linewidth=0.5, zorder=1.5)
-        ax.text(a, b, text, ha="center", va="center", fontsize=TEXT, color=INK, bbox=back, zorder=3,
+        ax.text(a, b, text, ha="center", va="center", fontsize=points, color=INK, bbox=back, zorder=3,
                 **PLAIN)  # fmt: skip

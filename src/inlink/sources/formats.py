@@ -174,9 +174,11 @@ class PageOptions(TypedDict, total=False):
 
     around: Annotated[
         str | None,
-        Parameter("HTML: the node at the centre, by name or number. Default: the best node."),
+        Parameter(
+            "HTML: show what is around this node, by name or number. Default: the best nodes of the whole graph."
+        ),
     ]
-    most: Annotated[int | None, Parameter("HTML: the most nodes on the page, from 1 to 1000. Default: 100.")]
+    most: Annotated[int | None, Parameter("HTML: the most nodes on the page, from 1 to 1000. Default: 200.")]
 
 
 SITES = parameters_of(SiteOptions)
@@ -276,7 +278,7 @@ FORMATS: dict[str, Format] = {
         Format("dot", "DOT (Graphviz)", (".dot", ".gv"), writer="write_networks:write_dot"),
         Format(
             "html",
-            "a page with a neighbourhood that can be dragged and searched",
+            "a page with a map of the best nodes, and a table that can be searched",
             (".html",),
             writer="write_page:write_page",
             write_options=parameters_of(PageOptions),

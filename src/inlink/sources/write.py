@@ -85,7 +85,7 @@ def write_graph(
     ``.graphml``, ``.gexf``    nodes with labels and columns, arcs with weights; also ``.gml``, ``.dot`` (``.gv``)
     ``.json``                  ``nodes`` and ``links``, as D3 and NetworkX's ``node_link_graph`` read them
     ``.net``                   Pajek
-    ``.html``                  a page with a neighbourhood that can be dragged and searched
+    ``.html``                  a page with a map of the best nodes, and a table that can be searched
     ``.mtx``                   Matrix Market; names, one per line, in ``NAME.names.txt`` beside it
     ``.graph``                 WebGraph's BVGraph: ``.graph``, ``.properties`` and ``.offsets``, without weights; names,
                                one per line, in ``NAME.urls.gz``
@@ -115,10 +115,10 @@ def write_graph(
     codes : sequence of str or None
         BVGraph: codes other than WebGraph's, such as ``"RESIDUALS_GAMMA"``; see :data:`inlink.graph.encoder.FIELDS`.
     around : str or None
-        HTML: the node at the centre, by name or number. None: the node with the largest value of the first column, or
-        without columns with the most inlinks.
+        HTML: a node, by name or number, to show with the best nodes within two links. None: the best nodes of the whole
+        graph, by the first column, or without columns by inlinks.
     most : int or None
-        HTML: the largest number of nodes on the page, from 1 to 1000. None means 100.
+        HTML: the largest number of nodes on the page, from 1 to 1000. None means 200.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Write a neighbourhood as one HTML page that needs no network: its nodes can be dragged, searched and followed."""
+"""Write a map of a graph's best nodes as one HTML page that needs no network, with a table that can be searched."""
 
 import base64
 import hashlib
@@ -14,15 +14,19 @@ from inlink.base.declare import Parameter
 from inlink.base.folder import atomic_file
 from inlink.errors import OutputError
 from inlink.graph.graph import Graph
-from inlink.graph.neighbours import arcs_between, near, node_of
+from inlink.graph.neighbours import arcs_between, near, node_of, specific_arcs
 from inlink.rank.certain import best_nodes
+from inlink.rank.ranking import title_of
 from inlink.sources.write import Columns, Written
 from inlink.sources.write_networks import as_json
-from inlink.urls.labels import short_labels
+from inlink.urls.labels import sections, short_labels
 
 __all__ = ["write_page"]
 
 _MOST = Parameter(name="most", kind=int, at_least=1, at_most=1000)
+_DEFAULT = 200
+# The longest label in the table, in characters.
+_LABEL = 80
 
 
 def write_page(
@@ -39,43 +43,75 @@ def write_page(
     inlink.errors.UnknownNodeError
         If there is no node `around`.
     """
-    most = int(_MOST.check(100 if most is None else most, "`most`"))
+    most = int(_MOST.check(_DEFAULT if most is None else most, "`most`"))
     if not graph.num_nodes:
         raise OutputError(f"{path}: the graph has no nodes to draw")
     by, column = next(iter(columns.items()), ("inlinks", graph.indegrees))
     values = np.nan_to_num(np.asarray(column, np.float64), nan=0.0, posinf=0.0, neginf=0.0)
-    centre = int(best_nodes(values, 1)[0]) if around is None else node_of(graph, around)
-    chosen, all_near = _chosen(graph, centre, values, most)
+    kind = f"{graph.level or 'node'}s"
+    if around is None:
+        chosen, where = best_nodes(values, most).tolist(), f"{graph.num_nodes:,} {kind}"
+        every = len(chosen) == graph.num_nodes
+    else:
+        centre = node_of(graph, around)
+        chosen, number = _around(graph, centre, values, most)
+        every, where = len(chosen) - 1 == number, f"{number + 1:,} {kind} within two links"
     names = [_name(graph, node) for node in chosen]
+    groups = sections(names)
+    labels, left_out = short_labels(names, _LABEL)
     arcs = arcs_between(graph, chosen)
-    shown = (
-        "all nodes" if len(chosen) - 1 == all_near else f"the {len(chosen) - 1:,} best of {all_near:,} nodes"
+    drawn = specific_arcs(graph, chosen, arcs, groups)
+    by = title_of(by)
+    facts = [f"All {where}" if every else f"The {len(chosen):,} best of {where} by {by}"]
+    facts.append(
+        f"the {len(drawn):,} most specific of {len(arcs):,} links"
+        if len(drawn) < len(arcs)
+        else f"{len(arcs):,} links"
     )
-    labels, left_out = short_labels(names)
-    without = f"; labels without {left_out}" if left_out else ""
+    if left_out:
+        facts.append(f"names without {left_out}")
+    headings = list(dict.fromkeys(groups))
     data = {
         "by": by,
-        "facts": f"{shown} within two links; {len(arcs):,} links; areas by {by}{without}",
+        "facts": "; ".join(facts),
+        "sections": [heading.removeprefix(left_out) or "other" for heading in headings],
         "nodes": [
-            {"name": name, "label": label, "value": max(float(values[node]), 0.0)}
-            for node, name, label in zip(chosen, names, labels, strict=True)
+            {
+                "name": name,
+                "label": label,
+                "value": max(float(values[node]), 0.0),
+                "section": headings.index(group),
+                "into": int(graph.indegrees[node]),
+                "out": int(graph.outdegrees[node]),
+            }
+            for node, name, label, group in zip(chosen, names, labels, groups, strict=True)
         ],
-        "links": arcs,
+        # The links that are drawn come first.
+        "links": drawn + sorted(set(arcs) - set(drawn)),
+        "drawn": len(drawn),
     }
     assets = files("inlink.sources") / "assets"
-    script = (assets / "page.js").read_text()
-    page = (assets / "page.html").read_text()
+    texts = {kind: (assets / f"page.{kind}").read_text() for kind in ("html", "css", "js")}
+    named = (
+        names[0] if around is not None else "the links" if graph.path is None else graph.path.resolve().name
+    )
     parts = {
-        "title": html.escape(f"Around {names[0]}"),
-        "hash": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        "title": html.escape(f"{'Map of' if around is None else 'Around'} {named}"),
         "data": as_json(data),
-        "script": script,
+        "style": texts["css"],
+        "script": texts["js"],
+        "hash of style": _hash(texts["css"]),
+        "hash of script": _hash(texts["js"]),
     }
     # One pass over the page alone, so that nothing is replaced within a part.
-    text = re.sub(r"@(title|hash|data|script)@", lambda match: parts[match[1]], page)
+    text = re.sub(r"@([a-z ]+)@", lambda match: parts[match[1]], texts["html"])
     with atomic_file(path) as work:
         work.write_text(text, encoding="utf-8")
     return Written([path])
+
+
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _name(graph: Graph, node: int) -> str:
@@ -83,7 +119,7 @@ def _name(graph: Graph, node: int) -> str:
     return str(node) if graph.names is None else graph.names.raw(node).decode(errors="replace")
 
 
-def _chosen(graph: Graph, centre: int, values: Float64Array, most: int) -> tuple[list[int], int]:
+def _around(graph: Graph, centre: int, values: Float64Array, most: int) -> tuple[list[int], int]:
     """Return the centre and the best nodes within two links, neighbours first; and the number of these nodes."""
     nodes, distances = near(graph, centre, 2)
     order = np.lexsort((nodes, -values[nodes], distances))[: most - 1]

@@ -4,8 +4,10 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-__all__ = ["short_labels"]
+__all__ = ["sections", "short_labels"]
 
+# Where a section may end: after a folder, after a word of the last part of a path, or of a reversed host.
+_ENDS = {True: re.compile("/|[_-](?=[^/]*$)"), False: re.compile("[.]")}
 _ESCAPES = re.compile(r"(?:%[0-9a-fA-F]{2})+")
 
 
@@ -45,6 +47,39 @@ def short_labels(names: Sequence[str], most: int = 34) -> tuple[list[str], str]:
             text = other + path
         labels.append(_cut(text, len(other) if text.startswith(other) else 0, most))
     return labels, host + shared if host else ""
+
+
+def sections(names: Sequence[str], most: int = 12, least: int = 4) -> list[str]:
+    """Return the section of each name: a host, a folder, or another beginning that at least ``least`` names share.
+
+    A section is split if more than a quarter of the names begin with it: at the next ``/``, then at ``-`` and ``_`` (at
+    the next ``.`` if the names are no URLs). The largest new section is made first, up to ``most`` sections. Names
+    without a section of their own keep the section that was split.
+    """
+    texts = [name.partition("://")[2] or name for name in names]
+    # The first end in a URL is that of the host.
+    ends = [
+        [place.end() for place in _ENDS["/" in text].finditer(text, max(text.find("/"), 0))] for text in texts
+    ]
+    chosen = [""] * len(texts)
+    while True:
+        sizes = Counter(chosen)
+        large = {part for part in sizes if 4 * sum(text.startswith(part) for text in texts) > len(texts)}
+        steps = [
+            (part, text[: next((end for end in places if end > len(part)), 0)] if part in large else "")
+            for part, text, places in zip(chosen, texts, ends, strict=True)
+        ]
+        step = next(
+            (
+                (part, new)
+                for (part, new), size in Counter(steps).most_common()
+                if new and size >= least and len(sizes) + (size < sizes[part]) <= most
+            ),
+            None,
+        )
+        if step is None:
+            return chosen
+        chosen = [new if (part, new) == step else part for part, new in steps]
 
 
 def _split(name: str) -> tuple[str, str]:

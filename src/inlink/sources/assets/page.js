@@ -1,176 +1,294 @@
 "use strict";
-const { nodes, links } = JSON.parse(document.getElementById("data").textContent);
-const svg = document.getElementById("web"), view = document.getElementById("view");
-const facts = document.getElementById("facts"), chosen = document.getElementById("chosen");
-const make = (kind, parent) => parent.appendChild(document.createElementNS("http://www.w3.org/2000/svg", kind));
+const $ = (id) => document.getElementById(id);
+const data = JSON.parse($("data").textContent), { nodes } = data;
+const svg = $("web");
+const draw = (kind, parent) => parent.appendChild(document.createElementNS("http://www.w3.org/2000/svg", kind));
+const make = (kind, parent, text = "") => Object.assign(parent.appendChild(document.createElement(kind)), { textContent: text });
+const set = (element, values) => Object.entries(values).forEach(([name, value]) => element.setAttribute(name, value));
 
-const largest = Math.max(...nodes.map((node) => node.value), 0) || 1;
+$("facts").textContent = `${data.facts}. The area of a disc shows ${data.by}.`;
+const sections = data.sections.map((name) => ({ name, nodes: [] }));
 nodes.forEach((node, k) => {
-  const turn = k * 2.399963, far = 22 * Math.sqrt(k);
-  Object.assign(node, { k, x: far * Math.cos(turn), y: far * Math.sin(turn), dx: 0, dy: 0, near: new Set([k]) });
-  node.r = Math.max(16 * Math.sqrt(node.value / largest), 4);
+  node.k = k;
+  node.home = sections[node.section];
+  node.home.nodes.push(node);
+  node.links = new Map([[node, "here"]]);
 });
-for (const [from, to] of links) {
-  nodes[from].near.add(to);
-  nodes[to].near.add(from);
-}
-const lines = links.map(([from, to]) => {
-  const line = make("line", view);
-  line.setAttribute("marker-end", "url(#tip)");
-  return Object.assign(line, { from: nodes[from], to: nodes[to] });
+const links = data.links.map(([i, j], k) => {
+  const [from, to] = [nodes[i], nodes[j]];
+  from.links.set(to, from.links.has(to) ? "both" : "out");
+  to.links.set(from, to.links.has(from) ? "both" : "in");
+  return { from, to, drawn: k < data.drawn };
 });
-for (const node of nodes) {
-  node.g = make("g", view);
-  node.g.classList.add("node");
-  const circle = make("circle", node.g);
-  circle.setAttribute("r", node.r);
-  circle.classList.toggle("centre", node.k === 0);
-  make("title", circle).textContent = node.name;
-  node.text = make("text", node.g);
-  node.text.textContent = node.label;
+
+// The layout: a tile for each section, and forces between its nodes.
+/** Give each section a part of a rectangle, by its number of nodes: two halves of similar size, along the longer side. */
+function tile(some, x, y, wide, high) {
+  if (some.length < 2) return some.forEach((section) => Object.assign(section, { x, y, wide, high }));
+  const size = (part) => part.reduce((sum, section) => sum + section.nodes.length + 3, 0), all = size(some);
+  let k = 1;
+  while (k < some.length - 1 && size(some.slice(0, k + 1)) <= all / 2) k += 1;
+  const share = size(some.slice(0, k)) / all;
+  if (wide > 1.3 * high) {
+    tile(some.slice(0, k), x, y, wide * share, high);
+    tile(some.slice(k), x + wide * share, y, wide * (1 - share), high);
+  } else {
+    tile(some.slice(0, k), x, y, wide, high * share);
+    tile(some.slice(k), x, y + high * share, wide, high * (1 - share));
+  }
 }
 
-// Fruchterman and Reingold's forces, with the heat going down. A node that is dragged stays where it was put.
-let heat = 1;
-function step() {
-  for (const a of nodes) {
-    for (const b of nodes) {
-      if (a === b) continue;
-      const x = a.x - b.x || 0.01 * (a.k - b.k), y = a.y - b.y || 0.01, square = Math.max(x * x + y * y, 25);
-      const push = (9000 + 200 * (a.r + b.r)) / square;
-      a.dx += (x / Math.sqrt(square)) * push;
-      a.dy += (y / Math.sqrt(square)) * push;
-    }
-    a.dx -= a.x * 0.02;
-    a.dy -= a.y * 0.03;
+/** Keep a node in its tile, below the heading. */
+function clamp(node) {
+  const { x, y, wide, high } = node.home, side = Math.min(node.r + 6, wide / 2), head = Math.min(node.r + 22, high / 2);
+  node.x = Math.min(Math.max(node.x, x + side), x + wide - side);
+  node.y = Math.min(Math.max(node.y, y + head), y + high - Math.min(node.r + 8, high / 2));
+}
+
+function layout(width, height) {
+  tile([...sections].sort((a, b) => b.nodes.length - a.nodes.length), 0, 0, width, height);
+  const largest = Math.max(...nodes.map((node) => node.value)) || 1;
+  const most = Math.min(Math.max(0.28 * Math.sqrt((width * height) / nodes.length), 6), 22);
+  for (const { nodes: some, x, y, wide, high } of sections) {
+    some.forEach((node, k) => {
+      const turn = 2.399963 * k, far = Math.sqrt((k + 0.5) / some.length) / 2;
+      node.r = Math.max(most * Math.sqrt(node.value / largest), 2.5);
+      node.x = x + wide * (0.5 + far * Math.cos(turn));
+      node.y = y + high * (0.5 + far * Math.sin(turn));
+      clamp(node);
+    });
   }
-  for (const { from, to } of lines) {
-    if (from === to) continue;
-    const pull = 0.2 / Math.sqrt(Math.max(Math.min(from.near.size, to.near.size), 1));
-    const x = (to.x - from.x) * pull, y = (to.y - from.y) * pull;
-    from.dx += x; from.dy += y; to.dx -= x; to.dy -= y;
+  // Fruchterman and Reingold's forces, with the heat going down: only near nodes repel each other, else all would stand
+  // at the borders. Labels are wide, so nodes keep more distance from side to side.
+  for (let heat = 1; heat > 0.03; heat *= 0.97) {
+    for (const node of nodes) node.dx = node.dy = 0;
+    for (const { nodes: some, wide, high } of sections) {
+      const apart = (0.6 * wide * high) / some.length;
+      for (let i = 1; i < some.length; i += 1) {
+        for (let j = 0; j < i; j += 1) {
+          const a = some[i], b = some[j], x = 0.6 * (a.x - b.x), y = a.y - b.y || 0.01, square = x * x + y * y + 1;
+          if (square > 2.5 * apart) continue;
+          const push = apart / square;
+          a.dx += x * push; a.dy += y * push; b.dx -= x * push; b.dy -= y * push;
+        }
+      }
+    }
+    for (const { from, to, drawn } of links) {
+      if (!drawn) continue;
+      const x = to.x - from.x, y = to.y - from.y, near = from.home === to.home ? 1 : 0.02;
+      const pull = (near * Math.hypot(x, y)) / (60 + 10 * Math.min(from.links.size, to.links.size));
+      const [dx, dy] = [x * pull, y * pull].map((value) => value / (1 + pull / 8));
+      from.dx += dx; from.dy += dy; to.dx -= dx; to.dy -= dy;
+    }
+    for (const node of nodes) {
+      const far = Math.hypot(node.dx, node.dy) || 1, step = Math.min(far, 40 * heat) / far;
+      node.x += node.dx * step;
+      node.y += node.dy * step;
+      clamp(node);
+    }
+  }
+  for (let k = 0; k < 40; k += 1) {
+    for (const { nodes: some } of sections) {
+      for (let i = 1; i < some.length; i += 1) {
+        for (let j = 0; j < i; j += 1) {
+          const a = some[i], b = some[j], x = a.x - b.x, y = a.y - b.y || 0.01, far = Math.hypot(x, y);
+          const lack = (a.r + b.r + 3 - far) / 2 / far;
+          if (lack <= 0) continue;
+          a.x += x * lack; a.y += y * lack; b.x -= x * lack; b.y -= y * lack;
+        }
+      }
+    }
+    nodes.forEach(clamp);
+  }
+}
+
+// The picture. A point of the layout is at (x, y) · zoom + shift of the window.
+let box = { width: 0, height: 0 }, zoom = 1, shift = [0, 0], chosen = null, lit = null;
+for (const section of sections) section.rect = draw("rect", $("tiles"));
+for (const link of links) link.line = draw("line", $("lines"));
+for (const node of nodes) {
+  node.circle = draw("circle", $("discs"));
+  node.circle.style.fill = `hsl(${205 + 137.5 * node.section} 45% var(--light))`;
+  draw("title", node.circle).textContent = node.name;
+}
+const pen = document.createElement("canvas").getContext("2d");
+const family = getComputedStyle(document.body).fontFamily;
+const wideness = (text, font) => ((pen.font = `${font} ${family}`), pen.measureText(text).width);
+for (const node of nodes) {
+  const { name } = node.home, folder = name.slice(0, name.lastIndexOf("/") + 1);
+  const short = node.label.startsWith(folder) && node.label !== folder ? node.label.slice(folder.length) : node.label;
+  node.short = short.length > 30 ? `${short.slice(0, 14)}…${short.slice(-15)}` : short;
+  node.wide = wideness(node.short, "11px");
+}
+for (const section of sections) section.head = wideness(section.name, "600 12px");
+
+const screen = ({ x, y }) => [x * zoom + shift[0], y * zoom + shift[1]];
+function place() {
+  shift = [Math.min(Math.max(shift[0], box.width * (1 - zoom)), 0), Math.min(Math.max(shift[1], box.height * (1 - zoom)), 0)];
+  for (const section of sections) {
+    const [x, y] = screen(section);
+    set(section.rect, { x, y, width: section.wide * zoom, height: section.high * zoom });
   }
   for (const node of nodes) {
-    const length = Math.hypot(node.dx, node.dy) || 1, most = Math.min(length, 30) * heat;
-    if (!node.fixed) {
-      node.x += (node.dx / length) * most;
-      node.y += (node.dy / length) * most;
-    }
-    node.dx = node.dy = 0;
+    [node.at, node.size] = [screen(node), node.r * Math.sqrt(zoom)];
+    set(node.circle, { cx: node.at[0], cy: node.at[1], r: node.size });
   }
-  heat *= 0.985;
-}
-function draw() {
-  for (const { g, x, y } of nodes) g.setAttribute("transform", `translate(${x.toFixed(1)},${y.toFixed(1)})`);
-  for (const line of lines) {
-    const { from, to } = line, x = to.x - from.x, y = to.y - from.y, length = Math.hypot(x, y) || 1;
-    const ends = { x1: from.x, y1: from.y, x2: to.x - (x / length) * to.r, y2: to.y - (y / length) * to.r };
-    for (const end in ends) line.setAttribute(end, ends[end].toFixed(1));
+  for (const { line, from, to } of links) {
+    const x = to.at[0] - from.at[0], y = to.at[1] - from.at[1], end = to.size / (Math.hypot(x, y) || 1);
+    set(line, { x1: from.at[0], y1: from.at[1], x2: to.at[0] - x * end, y2: to.at[1] - y * end });
   }
-}
-// Labels keep their size on the screen. A label is shown if it covers no disc and no label of a better node.
-const ranked = [nodes[0], ...nodes.slice(1).sort((a, b) => b.value - a.value)];
-function label() {
-  const shown = [], size = 11 / zoom;
-  for (const node of ranked) {
-    const wide = 0.6 * size * node.label.length, away = node.r + 3 / zoom;
-    const spots = [[away, 0], [-away - wide, 0], [-wide / 2, away + size / 2], [-wide / 2, -away - size / 2]];
-    const free = ([x, y]) => {
-      const left = node.x + x, right = left + wide, top = node.y + y - size / 2, bottom = top + size;
-      const off = (x0, y0, x1, y1) => x1 < left || x0 > right || y1 < top || y0 > bottom;
-      return shown.every((box) => off(...box)) && nodes.every(
-        (other) => other === node || off(other.x - other.r, other.y - other.r, other.x + other.r, other.y + other.r));
-    };
-    const spot = spots.find(free);
-    node.g.classList.toggle("small", !spot);
-    const [x, y] = spot ?? spots[0];
-    if (spot) shown.push([node.x + x, node.y + y - size / 2, node.x + x + wide, node.y + y + size / 2]);
-    node.text.setAttribute("x", x);
-    node.text.setAttribute("y", y + size * 0.35);
-    node.text.style.fontSize = `${size}px`;
-    node.text.style.strokeWidth = `${3 / zoom}px`;
-  }
-}
-function run() {
-  step();
-  draw();
   label();
-  if (heat > 0.02) requestAnimationFrame(run);
-  else fit(), document.body.dataset.settled = "yes";
 }
-for (let k = 0; k < 200; k++) step();
 
-// The view: a point of the window is (x, y) · zoom + shift.
-let zoom = 1, shift = [0, 0], held = null;
-function place() {
-  view.setAttribute("transform", `translate(${shift}) scale(${zoom})`);
-  label();
+/** Name the sections, then the nodes, the best first. No name covers a name; only the best may cover a disc. */
+function label() {
+  const taken = [];
+  const meet = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
+  const free = (spot) => spot[0] >= 0 && spot[1] >= 0 && spot[2] <= box.width && spot[3] <= box.height && !taken.some((other) => meet(spot, other));
+  const write = (text, name, spot) => {
+    const element = draw("text", $("labels"));
+    element.textContent = text;
+    set(element, { class: name, x: spot[0] + 2, y: spot[3] - 4 });
+    taken.push(spot);
+  };
+  $("labels").replaceChildren();
+  for (const section of sections.length > 1 ? sections : []) {
+    const [left, top] = screen(section).map((value) => Math.max(value, 0) + 4), spot = [left, top, left + section.head + 4, top + 17];
+    const [right, bottom] = screen({ x: section.x + section.wide, y: section.y + section.high });
+    if (spot[2] < right && spot[3] < bottom && free(spot)) write(section.name, "heading", spot);
+  }
+  const seen = nodes.filter(({ at: [x, y] }) => x > 0 && y > 0 && x < box.width && y < box.height);
+  const disc = ({ at: [x, y], size }) => [x - size, y - size, x + size, y + size];
+  const some = lit === null ? seen : seen.filter((node) => lit.has(node));
+  for (const node of some.sort((a, b) => (b === chosen) - (a === chosen) || a.k - b.k)) {
+    const { at: [x, y], size, wide } = node, far = size + 1, less = 0.7 * far;
+    const spots = [
+      [far, -8], [-far - wide, -8], [-wide / 2, far], [-wide / 2, -far - 16],
+      [less, less], [less, -less - 16], [-less - wide, less], [-less - wide, -less - 16],
+    ].map(([left, top]) => [x + left, y + top, x + left + wide + 4, y + top + 16]).filter(free);
+    const covers = (spot) => seen.filter((other) => other !== node && meet(spot, disc(other))).length;
+    const best = node.k < 15 || lit !== null ? spots.sort((a, b) => covers(a) - covers(b))[0] : spots.find((spot) => !covers(spot));
+    if (best) write(node.short, "", best);
+  }
 }
-function fit() {
-  const box = svg.getBoundingClientRect(), xs = nodes.map((n) => n.x), ys = nodes.map((n) => n.y);
-  const [left, right] = [Math.min(...xs) - 150, Math.max(...xs) + 150];
-  const [top, bottom] = [Math.min(...ys) - 30, Math.max(...ys) + 30];
-  zoom = Math.min(box.width / (right - left), box.height / (bottom - top), 1.5);
-  shift = [box.width / 2 - (zoom * (left + right)) / 2, box.height / 2 - (zoom * (top + bottom)) / 2];
+
+function resize() {
+  const { width, height } = svg.getBoundingClientRect();
+  if (!width || !height || (width === box.width && height === box.height)) return;
+  box = { width, height };
+  [zoom, shift] = [1, [0, 0]];
+  layout(width, height);
   place();
 }
-svg.addEventListener("wheel", (event) => {
-  event.preventDefault();
-  const box = svg.getBoundingClientRect(), at = [event.clientX - box.left, event.clientY - box.top];
-  const factor = Math.exp(-event.deltaY / 500);
-  shift = shift.map((value, k) => at[k] - (at[k] - value) * factor);
-  zoom *= factor;
+
+// Hands: one finger or the mouse moves the map, two fingers or the wheel zoom it, a click chooses the nearest node.
+const held = new Map();
+let moved = 0;
+const point = (event) => [event.clientX - svg.getBoundingClientRect().left, event.clientY - svg.getBoundingClientRect().top];
+function grow(factor, at) {
+  const before = zoom;
+  zoom = Math.min(Math.max(zoom * factor, 1), 30);
+  shift = shift.map((value, k) => at[k] - (at[k] - value) * (zoom / before));
   place();
-}, { passive: false });
+}
+svg.addEventListener("wheel", (event) => (event.preventDefault(), grow(Math.exp(-event.deltaY / 400), point(event))), { passive: false });
+$("closer").onclick = () => grow(1.6, [box.width / 2, box.height / 2]);
+$("farther").onclick = () => grow(1 / 1.6, [box.width / 2, box.height / 2]);
 svg.addEventListener("pointerdown", (event) => {
-  const node = nodes.find((one) => one.g.contains(event.target));
-  held = { node, x: event.clientX, y: event.clientY, moved: false };
+  if (!held.size) moved = 0;
+  held.set(event.pointerId, point(event));
   svg.setPointerCapture(event.pointerId);
 });
 svg.addEventListener("pointermove", (event) => {
-  if (!held) return;
-  const x = event.clientX - held.x, y = event.clientY - held.y;
-  if (!held.moved && Math.hypot(x, y) < 3) return;
-  Object.assign(held, { x: event.clientX, y: event.clientY, moved: true });
-  if (held.node) {
-    Object.assign(held.node, { fixed: true, x: held.node.x + x / zoom, y: held.node.y + y / zoom });
-    draw();
-    label();
-  } else {
-    shift = [shift[0] + x, shift[1] + y];
-    place();
-  }
+  if (!held.has(event.pointerId)) return;
+  const middle = () => [0, 1].map((k) => [...held.values()].reduce((sum, at) => sum + at[k], 0) / held.size);
+  const spread = () => {
+    const [a, b] = held.values();
+    return b ? Math.hypot(a[0] - b[0], a[1] - b[1]) || 1 : 1;
+  };
+  const [before, wide] = [middle(), spread()];
+  held.set(event.pointerId, point(event));
+  const after = middle();
+  moved += Math.hypot(after[0] - before[0], after[1] - before[1]) + Math.abs(spread() - wide);
+  shift = shift.map((value, k) => value + after[k] - before[k]);
+  if (moved > 4) grow(spread() / wide, after);
 });
-svg.addEventListener("pointerup", () => {
-  if (held && !held.moved) choose(held.node ? [held.node] : []);
-  held = null;
-});
-
-function choose(some) {
-  const near = new Set(some.flatMap((node) => [...node.near])), few = new Set(some);
-  svg.classList.toggle("choosing", some.length > 0);
-  for (const node of nodes) node.g.classList.toggle("near", some.length === 1 ? near.has(node.k) : few.has(node));
-  for (const line of lines) line.classList.toggle("near", few.has(line.from) || few.has(line.to));
-  if (some.length !== 1) {
-    chosen.textContent = some.length ? `${some.length} nodes found` : "";
-    return;
-  }
-  const [node] = some, into = lines.filter((line) => line.to === node).length;
-  const out = lines.filter((line) => line.from === node).length;
-  chosen.textContent = "";
-  const name = document.createElement(/^https?:\/\//.test(node.name) ? "a" : "span");
-  if (name.tagName === "A") Object.assign(name, { href: node.name, rel: "noreferrer noopener", target: "_blank" });
-  name.textContent = node.name;
-  chosen.append(name, ` · ${facts.dataset.by} ${node.value} · ${into} links in, ${out} links out on this page`);
+for (const end of ["pointerup", "pointercancel"]) {
+  svg.addEventListener(end, (event) => {
+    if (!held.delete(event.pointerId) || held.size || moved > 4 || end === "pointercancel") return;
+    const [x, y] = point(event), far = (node) => Math.hypot(node.at[0] - x, node.at[1] - y) - node.size;
+    const nearest = nodes.reduce((best, node) => (far(node) < far(best) ? node : best));
+    choose(far(nearest) < 10 ? nearest : null);
+  });
 }
-document.getElementById("search").addEventListener("input", (event) => {
-  const wanted = event.target.value.trim().toLowerCase();
-  choose(wanted ? nodes.filter((node) => node.name.toLowerCase().includes(wanted)) : []);
-  if (wanted && !svg.classList.contains("choosing")) chosen.textContent = "No node has this in its name";
-});
-const data = JSON.parse(document.getElementById("data").textContent);
-facts.dataset.by = data.by;
-facts.textContent = data.facts;
-fit();
-run();
-addEventListener("resize", fit);
+
+// The table, and what is chosen in it or in the map.
+const number = (value) => value.toLocaleString("en", { maximumSignificantDigits: 4 });
+const columns = [
+  ["page", (node) => node.label],
+  [data.by, (node) => -node.value],
+  ["in", (node) => -node.into],
+  ["out", (node) => -node.out],
+];
+for (const [title, order] of columns) {
+  make("button", make("th", document.querySelector("thead tr")), title).onclick = () => {
+    nodes.toSorted((a, b) => (order(a) < order(b) ? -1 : order(a) > order(b) ? 1 : a.k - b.k)).forEach((node) => node.row.parentNode.append(node.row));
+  };
+}
+for (const node of nodes) {
+  node.row = make("tr", document.querySelector("tbody"));
+  const cell = make("td", node.row);
+  const button = make("button", cell);
+  node.way = make("span", button);
+  button.append(node.label || node.name || "(no name)");
+  button.onclick = () => choose(node);
+  for (const value of [node.value, node.into, node.out]) make("td", node.row, number(value));
+}
+const WAYS = { in: "→ ", out: "← ", both: "↔ ", here: "" };
+function show() {
+  const wanted = $("search").value.trim().toLowerCase();
+  const has = (node) => node.name.toLowerCase().includes(wanted) || node.label.toLowerCase().includes(wanted);
+  lit = chosen !== null ? chosen.links : wanted ? new Set(nodes.filter(has)) : null;
+  svg.classList.toggle("choosing", lit !== null);
+  $("all").hidden = lit === null;
+  for (const node of nodes) {
+    const way = chosen?.links.get(node) ?? "here";
+    node.row.hidden = lit !== null && !lit.has(node);
+    node.row.classList.toggle("here", node === chosen);
+    node.way.textContent = WAYS[way];
+    node.way.className = way;
+    node.circle.classList.toggle("lit", lit !== null && lit.has(node));
+    node.circle.classList.toggle("here", node === chosen);
+  }
+  for (const { line, from, to, drawn } of links) {
+    line.setAttribute("class", `${drawn ? "drawn" : ""} ${from === chosen ? "out" : to === chosen ? "in" : ""}`);
+  }
+  const told = $("chosen");
+  told.textContent = lit === null ? "Choose a node to see its links. Zoom the map to see more names." : chosen ? "" : `${lit.size} of ${nodes.length} names have this text`;
+  if (chosen) {
+    const web = /^https?:\/\//.test(chosen.name);
+    const name = make(web ? "a" : "b", told, chosen.name);
+    if (web) Object.assign(name, { href: chosen.name, rel: "noreferrer noopener", target: "_blank" });
+    told.append(` · ${data.by} ${number(chosen.value)} · ${number(chosen.into)} links in, ${number(chosen.out)} out. On this map: `);
+    make("span", told, "→ links here").className = "in";
+    told.append(", ");
+    make("span", told, "← is linked from here").className = "out";
+  }
+  $("rows").scrollTop = 0;
+  label();
+}
+function choose(node) {
+  chosen = node === chosen ? null : node;
+  if (chosen) {
+    $("search").value = "";
+    const away = chosen.at.map((value, k) => (value < 0 || value > [box.width, box.height][k] ? 1 : 0));
+    if (away.includes(1)) shift = [box.width / 2 - chosen.x * zoom, box.height / 2 - chosen.y * zoom];
+  }
+  place();
+  show();
+}
+$("search").addEventListener("input", () => ((chosen = null), show()));
+$("all").onclick = () => (($("search").value = ""), (chosen = null), show());
+new ResizeObserver(resize).observe(svg);
+resize();
+show();
