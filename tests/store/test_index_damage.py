@@ -43,9 +43,7 @@ def urls_of(folder: Path) -> list[str]:
 
 
 def names(folder: Path) -> list[str]:
-    files = [
-        path for path in folder.rglob("*") if path.is_file() and path.name not in ("lock", "settings.json")
-    ]
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != "lock"]
     return sorted(str(path.relative_to(folder)) for path in files)
 
 

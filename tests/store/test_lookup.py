@@ -8,6 +8,7 @@ from inlink import Crawl, CrawlView, Politeness
 from inlink.errors import FolderError
 from inlink.protocol import Link
 from inlink.store import urls as urls_module
+from inlink.store.log import URLS as URLS_FILE
 from inlink.store.reader import known_pages
 from storefolders import look_up
 
@@ -95,3 +96,23 @@ def test_a_page_with_a_variant_is_looked_up_as_it_is_known(tmp_path):
     ):
         page = CrawlView.open(tmp_path / "c").page(asked)
         assert (page and page.url) == found
+
+
+@pytest.mark.parametrize(("old", "new"), [(b"/1\n", b"/1x"), (b"/12", b"/\n2"), (b"/39\n", b"/39x")])
+def test_a_page_behind_a_damaged_line_is_refused(tmp_path, old, new):
+    """A line that is lost or added before a URL would give it the number of another page."""
+    urls = [f"http://a.com/{k}" for k in range(40)]
+    with Crawl(tmp_path / "c") as crawl:
+        for url in urls:
+            crawl.seed([url])
+    path = tmp_path / "c" / URLS_FILE
+    path.write_bytes(path.read_bytes().replace(b"http://a.com" + old, b"http://a.com" + new, 1))
+    for url in (urls[20], urls[39]):
+        with CrawlView.open(tmp_path / "c") as view:
+            if new == b"/39x" and url == urls[20]:
+                # The damage is behind this line.
+                assert view.page(url).id == 20
+                continue
+            for question in (view.page, view.path):
+                with pytest.raises(FolderError, match="is damaged"):
+                    question(url)

@@ -6,6 +6,7 @@ a group changes the fields that it names; an instance replaces the group.
 
 import difflib
 import os
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -48,7 +49,7 @@ __all__ = [
     "stored",
 ]
 
-FILE = "settings.json"
+FILE, _CHECK = "settings.json", "check"
 
 
 @dataclass(frozen=True)
@@ -370,7 +371,15 @@ def _last_in_log(folder: Path) -> Settings:
 
 
 def _decoded(raw: bytes, url_rules: UrlRules | None) -> Settings:
-    return replace(from_data(msgspec.json.decode(raw, type=dict[str, Any])), url_rules=url_rules)
+    data = msgspec.json.decode(raw, type=dict[str, Any])
+    # A file of an earlier version, or of a person, has no checksum.
+    if data.pop(_CHECK, None) not in (None, _check_of(data)):
+        raise ValueError("its checksum differs")
+    return replace(from_data(data), url_rules=url_rules)
+
+
+def _check_of(data: Mapping[str, Any]) -> int:
+    return zlib.crc32(msgspec.json.encode(data))
 
 
 def from_data(data: Mapping[str, Any]) -> Settings:
@@ -422,10 +431,12 @@ def names_lists(pages: Pages, settings: Settings) -> bool:
 
 
 def encoded(settings: Settings) -> bytes:
-    """Return the content of ``settings.json``: all settings but the fixed ones, which the folder's header keeps."""
+    """Return the content of ``settings.json``: all settings but the fixed ones, which the folder's header keeps, and a
+    checksum.
+    """
     fixed = [name for name, row in parameters_of(Settings).items() if row.fixed]
     data = {name: value for name, value in as_data(settings).items() if name not in fixed}
-    return msgspec.json.format(msgspec.json.encode(data), indent=1)
+    return msgspec.json.format(msgspec.json.encode({**data, _CHECK: _check_of(data)}), indent=1)
 
 
 def save(folder: Path, settings: Settings) -> None:

@@ -124,18 +124,20 @@ class Lookup:
         Raises
         ------
         inlink.errors.FolderError
-            If no page has the URL and the log is damaged.
+            If the log is damaged, and no page has the URL or another page has its place.
         """
         if not isinstance(given, str):
             return given
         page = self._in_index(given)
-        if page is None:
-            page = self._behind_index(given)
-        if page is None:
-            # The URL may be missing only because its line is damaged.
-            reached = last_whole(self._urls, self._events, self._salt, text_from=self._indexed_end)
-            refuse_damage(self.folder, self._events, reached)
-        return page
+        if page is not None:
+            return page
+        page = self._behind_index(given)
+        if page is not None and self.knows(page) and self.url(page) == given:
+            return page
+        # The line may be missing, or have another number, only because the text is damaged.
+        reached = last_whole(self._urls, self._events, self._salt, text_from=self._indexed_end)
+        refuse_damage(self.folder, self._events, reached)
+        return None
 
     def _in_index(self, url: str) -> int | None:
         if not len(self._counts):
