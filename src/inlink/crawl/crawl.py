@@ -755,3 +755,17 @@ class Crawl:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __len__(self) -> int:
+        """The number of known pages."""
+        return len(self.view)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        state = "closed" if self._gate.closed else f"{self._pages.num_pages:,} known pages"
+        return f"<inlink crawl {self.folder}: {state}>"
+
+    def _repr_html_(self) -> str:
+        return self.view._repr_html_()

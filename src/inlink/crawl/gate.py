@@ -58,7 +58,7 @@ class Gate:
         # An RLock knows its thread. An interruption may come between its acquisition and the call that it is for.
         lock = threading.RLock()
         self._acquire, self._release = lock.acquire, lock.release
-        self._what, self._pid = what, os.getpid()
+        self.what, self._pid = what, os.getpid()
         # True while a call is inside, and for good after an interrupted change, a fork, or the end.
         self._shut = False
         self._closed = self._forked = self.changing = False
@@ -78,7 +78,7 @@ class Gate:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if self.changing:
             if kind is not None:
-                self._cause = _cause(self._what, error)
+                self._cause = _cause(self.what, error)
                 self._release()
                 if isinstance(error, OSError):
                     raise StoreError(self._cause) from error
@@ -87,7 +87,7 @@ class Gate:
         self._shut = False
         self._release()
         if isinstance(error, OSError):
-            raise StoreError(described(error, self._what)) from error
+            raise StoreError(described(error, self.what)) from error
 
     def in_child(self, work: Callable[[], object]) -> None:
         """Register ``work``, which each later fork calls in the child to close files that it must not keep open.
@@ -149,18 +149,18 @@ class Gate:
     def _refusal(self, inside: bool) -> InlinkError:
         """Return the error that says why the gate is shut. ``inside`` is True if a call is inside."""
         if self._closed:
-            return StoreError(f"{self._what}: this crawl is closed: open it again")
+            return StoreError(f"{self.what}: this crawl is closed: open it again")
         if self._forked:
             return InUseError(
-                f"{self._what}: process {os.getpid()} is a fork of process {self._pid}, which opened this crawl: "
+                f"{self.what}: process {os.getpid()} is a fork of process {self._pid}, which opened this crawl: "
                 f"use the crawl in process {self._pid} only, or open it after the fork"
             )
         if inside:
             return InUseError(
-                f"{self._what}: another call on this crawl has not returned: use a crawl from one thread at a time, "
+                f"{self.what}: another call on this crawl has not returned: use a crawl from one thread at a time, "
                 "with a threading.Lock of your own around each call"
             )
-        return StoreError(self._cause or _cause(self._what, None))
+        return StoreError(self._cause or _cause(self.what, None))
 
     def _is_inside(self, caller: FrameType) -> bool:
         """Return whether an earlier call of this thread led to ``caller``. A user's own policy may make such calls."""

@@ -19,6 +19,7 @@ from typing import Literal, Self
 import msgspec
 import numpy as np
 
+from inlink.base.table import html_table
 from inlink.crawl.arguments import MOST_PLACES, MOST_ROWS, argument, check_flags, check_text, position_of
 from inlink.crawl.certificate import CertificateWatch
 from inlink.crawl.folder import local
@@ -125,6 +126,38 @@ class CrawlView:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @inside
+    def __len__(self) -> int:
+        """The number of known pages."""
+        return self._pages.num_pages
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"<inlink view of {self._gate.what}{': closed' if self._gate.closed else ''}>"
+
+    def _repr_html_(self) -> str:
+        if self._gate.closed:
+            return html_table(repr(self)[1:-1], [], [])
+        counts = [("known pages", len(self)), *self.info().states.items()]
+        try:
+            # In a large crawl, the best pages of the first second are shown.
+            stop, best = time.monotonic() + 1.0, self.top()
+            while best.cursor is not None and time.monotonic() < stop:
+                best = self.top(cursor=best.cursor)
+            title, rows = "best pages", [(row.place, row.value, row.url) for row in best.rows]
+        except ParameterError:
+            # The policy does not rank pages.
+            title, rows = "next pages", [(row.place, row.priority, row.url) for row in self.order(10).rows]
+        column = "rank" if title == "best pages" else "priority"
+        return "\n".join(
+            [
+                html_table(f"inlink crawl {self._gate.what}", [], counts),
+                html_table(title, ["place", column, "page"], rows),
+            ]
+        )
 
     @inside
     def number(self, page: str | int) -> int:
