@@ -1,5 +1,6 @@
 # make demo: a crawl for a topic, beside one without, on a small web of its own      make test: everything that CI runs
 # make search SECONDS=600: random search for counterexamples to the tests' properties, until one is found
+# make man: the manual pages of all commands, in the folder man
 # make bounds: the tests of kernels, with kernels that check each index; make bench-test: the tests of the benchmarks
 # make torture MINUTES=5 SEED=1: kill -9, damaged files, crafted logs and mutated inputs, with a table of what came of them
 PYTHON ?= python3
@@ -12,7 +13,7 @@ CODE := $(CURDIR)/.cache/machinecode
 CHECKED := $(CURDIR)/.cache/checkedcode
 # Tests spend a fifth of their time waiting for other processes. One more worker than processors uses that time.
 WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
-.PHONY: demo dashboard docs test bench-test bounds mutants mutants-python quick coverage search torture tables proto wheel wheel-test clean
+.PHONY: demo dashboard docs man test bench-test bounds mutants mutants-python quick coverage search torture tables proto wheel wheel-test clean
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "inlink needs Python 3.11 or newer")'
@@ -85,6 +86,10 @@ docs: $(VENV)/docs-ready
 	$(BIN)/python -m website.check site
 	@echo "To read it: $(BIN)/python -m http.server -d site"
 
+# the manual pages of all commands, in the folder man: man -l man/inlink.1
+man: $(VENV)/ready
+	$(BIN)/python -m website.man man
+
 # all tests but those marked slow: about half of the time of all
 quick: machinecode
 	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore=tests/bench -m "not slow"
@@ -131,4 +136,4 @@ wheel-test: wheel
 	! grep -l -a -F -e "$(CURDIR)" -e site-packages .cache/wheel/lib/python*/site-packages/inlink/base/machinecode/*.so
 
 clean:
-	rm -rf $(VENV) .cache dist site demo/out
+	rm -rf $(VENV) .cache dist site man demo/out

@@ -1,4 +1,4 @@
-"""Hatch's build hook: puts machine code into a wheel. ``make wheel`` turns it on; without it a wheel has none."""
+"""Hatch's build hook: puts machine code and manual pages into a wheel. ``make wheel`` turns it on."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ TAG = f"py3-none-manylinux_2_28_{MACHINE}"
 
 
 class MachineCode(BuildHookInterface[Any]):
-    """Compiles the kernels while a wheel is built."""
+    """Compiles the kernels and writes the manual pages while a wheel is built."""
 
     PLUGIN_NAME = "custom"
 
@@ -27,22 +27,26 @@ class MachineCode(BuildHookInterface[Any]):
         return [*core.dependencies, *core.optional_dependencies["jit"], "ziglang>=0.13"]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Make the libraries, and add them to the wheel. An editable install has none."""
+        """Make the libraries and the pages, and add them to the wheel. An editable install has none."""
         if version == "editable":
             return
         self._folder = tempfile.TemporaryDirectory()
-        root = Path(self.root)
+        root, code, manual = Path(self.root), Path(self._folder.name, "code"), Path(self._folder.name, "man")
         paths = os.pathsep.join([str(root), str(root / "src"), *sys.path])
-        command = [sys.executable, "-m", "ahead", "build", self._folder.name, MACHINE]
-        subprocess.run(command, check=True, env=os.environ | {"PYTHONPATH": paths})
-        if not any(Path(self._folder.name).iterdir()):
+        code.mkdir()
+        for command in (["ahead", "build", str(code), MACHINE], ["website.man", str(manual)]):
+            subprocess.run(
+                [sys.executable, "-m", *command], check=True, env=os.environ | {"PYTHONPATH": paths}
+            )
+        build_data["shared_data"][str(manual)] = "share/man/man1"
+        if not any(code.iterdir()):
             # A machine without machine code gets a plain wheel.
             return
-        build_data["force_include"][self._folder.name] = "inlink/base/machinecode"
+        build_data["force_include"][str(code)] = "inlink/base/machinecode"
         build_data["pure_python"] = False
         build_data["tag"] = TAG
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        """Remove the libraries outside of the wheel."""
+        """Remove what was made outside of the wheel."""
         if version != "editable":
             self._folder.cleanup()
