@@ -403,8 +403,8 @@ def test_a_folder_without_a_crawl_is_refused_in_one_line_and_nothing_is_made(tmp
     }
     for place, message in says.items():
         for command in COMMANDS:
-            if place == "graph" and command in ("find", "links", "path"):
-                # These take a graph too; tests/graph/test_neighbours.py has them.
+            if place in ("graph", "file") and command in ("find", "links", "path"):
+                # These take a graph too, or its file; tests/graph/test_neighbours.py has them.
                 continue
             result = CliRunner().invoke(commands, ["-q", *arguments(command, tmp_path / place)])
             assert isinstance(result.exception, InlinkError), (command, place, result.output)

@@ -209,7 +209,7 @@ def test_the_commands_take_a_graph(folder):
 def test_near_is_bounded_and_can_be_ordered_by_a_ranking(folder):
     result = CliRunner().invoke(commands, ["-q", "near", str(folder), "a", "--hops", "9", "-n", "2"])
     assert result.stdout == "1\tb\n1\tc\n"
-    assert result.stderr == "3 more: use -n to see them\n"
+    assert result.stderr == "inlink: 3 more: use -n to see them\n"
     told = json.loads(run("near", folder, "a", "--hops", 2, "-n", 1, "--json"))
     assert told == {"nodes": 4, "rows": [{"hops": 1, "node": 2, "name": "b"}]}
     ranking = inlink.Ranking.load(folder, "pagerank")
@@ -249,7 +249,7 @@ def test_a_question_without_an_answer_is_one_line(folder, tmp_path):
     result = CliRunner().invoke(
         commands, ["-q", "path", str(folder), "a", "--from", "e"], standalone_mode=False
     )
-    assert (result.return_value, result.stderr) == (1, "no links lead from e to a\n")
+    assert (result.return_value, result.stderr) == (1, "inlink: no links lead from e to a\n")
     assert result.stdout == ""
 
 

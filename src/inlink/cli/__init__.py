@@ -20,9 +20,7 @@ __all__ = ["commands", "main"]
 
 @click.group(cls=Sections, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="inlink")
-@click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
-@click.pass_context
-def commands(context: click.Context, quiet: bool) -> None:
+def commands() -> None:
     """Build and rank link graphs of crawls and archives, and run crawls that fetch the best pages first.
 
     \b
@@ -32,10 +30,6 @@ def commands(context: click.Context, quiet: bool) -> None:
     inlink crawl https://example.org/       crawl politely; with --topic, the best pages first
     inlink next mycrawl --peek              show the next pages of a crawl, with reasons
     """  # noqa: D301
-    if not quiet:
-        from inlink.base.progress import progress
-
-        context.with_resource(progress())
 
 
 commands.add_section("Graphs", ["build", "fold", "subgraph", "rank", "top", "diff", "info", "export", "plot"])
@@ -67,7 +61,7 @@ def main() -> NoReturn:
     # OpenBLAS would start a thread for each processor when NumPy is imported, and no command uses them.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        commands.main(standalone_mode=False)
+        code = commands.main(standalone_mode=False)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -75,10 +69,6 @@ def main() -> NoReturn:
         _fail(f"interrupted; {str(error) or 'unfinished output was removed'}", 130)
     except InlinkError as error:
         _fail(str(error))
-    except BrokenPipeError:
-        # The reader of the output, such as head, has stopped reading.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     except OSError as error:
         from inlink.base.disk import described
 
@@ -95,7 +85,7 @@ def main() -> NoReturn:
         )
     except MemoryError:
         _fail("not enough memory: the data of all nodes must fit in memory; use a machine with more memory")
-    sys.exit(0)
+    sys.exit(code or 0)
 
 
 def _interrupt(*_: Any) -> NoReturn:

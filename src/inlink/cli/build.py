@@ -130,8 +130,11 @@ def build(sources: tuple[str, ...], output: Path, moment: str | None, **options:
     )
 
 
-def show_reading(read: Callable[[], "Graph"], name: str) -> "Graph":
-    """Read a graph. Print the finished parts of a resumed build, one line about the graph, and the skipped records."""
+def show_reading(read: Callable[[], "Graph"], name: str, err: bool = False) -> "Graph":
+    """Read a graph. Print the finished parts of a resumed build, one line about the graph, and the skipped records.
+
+    ``err``: print to standard error.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
         left_out: list[str] = []
@@ -141,14 +144,14 @@ def show_reading(read: Callable[[], "Graph"], name: str) -> "Graph":
             if line.startswith("left out"):
                 left_out.append(line)
             else:
-                click.echo(line, err=not line.startswith("going on"))
+                say(line, err or not line.startswith("going on"))
 
         warnings.showwarning = show
         graph = read()
-    say(summary(graph, name))
-    say_folding(graph)
+    say(summary(graph, name), err)
+    say_folding(graph, err)
     for line in left_out:
-        say(line.partition(". ")[0])
+        say(line.partition(". ")[0], err)
     for reason, number in graph.meta.get("skipped", {}).items():
-        say(f"skipped {number:,}: {printable(reason)}")
+        say(f"skipped {number:,}: {printable(reason)}", err)
     return graph

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from inlink.cli.options import Output, setting_options, settings_given
+from inlink.cli.sections import QUIET, VERBOSE
 from inlink.cli.show import counted, say
 from inlink.errors import MissingExtraError, ParameterError
 
@@ -124,11 +125,8 @@ _ENDINGS = {
     help="Crawl even if the rules or addresses of this run exclude more than a tenth of the waiting pages.",
 )
 @setting_options
-@click.option("--verbose", "-v", is_flag=True, help="Also show Scrapy's log.")
 @click.pass_context
-def crawl(
-    context: click.Context, /, urls: tuple[str, ...], folder: Path | None, verbose: bool, **given: Any
-) -> None:
+def crawl(context: click.Context, /, urls: tuple[str, ...], folder: Path | None, **given: Any) -> None:
     """Crawl the sites of the URLs politely, following links.
 
     The crawl stays on the registered domains of the URLs; --host, --domains and --everywhere change that.
@@ -153,8 +151,7 @@ def crawl(
     if keywords is not None and not given["keywords"]:
         raise ParameterError(f"--keywords {keywords!r} has no words: give words separated by commas")
     options = run.CrawlOptions(**given)
-    quiet = bool(context.find_root().params.get("quiet"))
-    done = run.crawl(urls, folder, options, quiet=quiet, verbose=verbose)
+    done = run.crawl(urls, folder, options, quiet=context.meta[QUIET], verbose=context.meta[VERBOSE])
     standing = done.standing
     excluded = standing.states.get("excluded", 0)
     for line in done.causes:

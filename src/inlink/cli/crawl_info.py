@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
 from inlink.cli.options import crawl_argument, json_option
 from inlink.cli.remote import remote, view_of
-from inlink.cli.show import printable, say, show_json, show_table
+from inlink.cli.show import say, say_fields, show_answer, show_table
 from inlink.errors import ParameterError, ServerError
 
 if TYPE_CHECKING:
@@ -50,16 +49,17 @@ def _show_places(folder: Path | str, top: int, within: float, as_json: bool) -> 
     from inlink.crawl.certificate import certificate_lines, certify
 
     places = certify(folder, top, within) if isinstance(folder, Path) else _remote_places(folder, top, within)
-    if as_json:
-        show_json(msgspec.to_builtins(places))
-        return
-    for line in certificate_lines(places):
-        say(line)
-    rows = [
-        [row.place, f"{row.lower:.6f}", f"{row.upper:.6f}", row.url, "certain" if row.certain else "open"]
-        for row in places.places
-    ]
-    show_table(("", "at least", "at most", "page", ""), rows, right=(0, 1, 2))
+
+    def show(_: object) -> None:
+        for line in certificate_lines(places):
+            say(line)
+        rows = [
+            [row.place, f"{row.lower:.6f}", f"{row.upper:.6f}", row.url, "certain" if row.certain else "open"]
+            for row in places.places
+        ]
+        show_table(("", "at least", "at most", "page", ""), rows, right=(0, 1, 2))
+
+    show_answer(places, as_json, show)
 
 
 def _remote_places(url: str, top: int, within: float) -> "Certificate":
@@ -86,8 +86,7 @@ def show_crawl(folder: Path | str, as_json: bool) -> None:
     while crawl.links is None:
         crawl = view.info()
     about = view.about()
-    state = msgspec.to_builtins(about)
-    figures: dict[str, Any] = {
+    figures = {
         "pages": crawl.pages,
         "states": {name: crawl.states.get(name, 0) for name in STATES},
         "crawled": crawl.crawled,
@@ -96,37 +95,37 @@ def show_crawl(folder: Path | str, as_json: bool) -> None:
         "events": crawl.events,
         "bytes": about.bytes,
         "began": crawl.began,
-        **{
-            name: state[name]
-            for name in ("policy", "writer", "inbox", "ranking", "ranking_fault", "addresses")
-        },
+        "policy": about.policy,
+        "writer": about.writer,
+        "inbox": about.inbox,
+        "ranking": about.ranking,
+        "ranking_fault": about.ranking_fault,
+        "addresses": about.addresses,
     }
-    if as_json:
-        show_json(figures)
-        return
-    ranking = about.ranking
-    rows = [
-        ("pages", f"{crawl.pages:,}"),
+    show_answer(figures, as_json, _say_figures)
+
+
+def _say_figures(figures: dict[str, Any]) -> None:
+    ranking, sizes = figures["ranking"], figures["bytes"]
+    fields: list[tuple[str, object]] = [
+        ("pages", f"{figures['pages']:,}"),
         *((f"  {name}", f"{count:,}") for name, count in figures["states"].items() if count),
-        ("crawled ever", f"{crawl.crawled:,}"),
-        ("hosts", f"{crawl.hosts:,}"),
-        ("links", f"{crawl.links:,}"),
-        ("events", f"{crawl.events:,}"),
-        ("on disk", f"{sum(about.bytes.values()):,} bytes"),
-        *((f"  {name}", f"{size:,}") for name, size in about.bytes.items()),
-        ("began", f"{datetime.fromtimestamp(crawl.began, UTC):%Y-%m-%d %H:%M:%S} UTC"),
-        ("policy", about.policy),
+        ("crawled ever", f"{figures['crawled']:,}"),
+        *((name, f"{figures[name]:,}") for name in ("hosts", "links", "events")),
+        ("on disk", f"{sum(sizes.values()):,} bytes"),
+        *((f"  {name}", f"{size:,}") for name, size in sizes.items()),
+        ("began", f"{datetime.fromtimestamp(figures['began'], UTC):%Y-%m-%d %H:%M:%S} UTC"),
+        ("policy", figures["policy"]),
         (
             "ranking",
             f"{ranking.algorithm} of {ranking.pages:,} pages, {ranking.behind:,} bytes of events behind"
             if ranking
-            else about.ranking_fault or "none yet",
+            else figures["ranking_fault"] or "none yet",
         ),
-        ("writer", f"process {about.writer}" if about.writer else "none"),
+        ("writer", f"process {figures['writer']}" if figures["writer"] else "none"),
     ]
-    if about.addresses is not None:
-        rows.append(("addresses", str(about.addresses)))
-    if about.inbox:
-        rows.append(("inbox", f"{about.inbox:,} requests"))
-    for label, value in rows:
-        say(f"{label:<18} {printable(value)}")
+    if figures["addresses"] is not None:
+        fields.append(("addresses", figures["addresses"]))
+    if figures["inbox"]:
+        fields.append(("inbox", f"{figures['inbox']:,} requests"))
+    say_fields(fields)

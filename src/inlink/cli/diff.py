@@ -8,7 +8,7 @@ import click
 from inlink.cli.options import Output, json_option
 from inlink.cli.rank import ranked_then
 from inlink.cli.remote import Ranks
-from inlink.cli.show import printable, say, show_json, show_table
+from inlink.cli.show import printable, say, show_answer, show_table
 from inlink.cli.then import as_of_options
 
 if TYPE_CHECKING:
@@ -96,14 +96,15 @@ def diff(
         "only in B": found.new(count),
         "only in A": found.gone(count),
     }
-    if as_json:
-        show_json(_as_json(found, tables))
-    else:
+
+    def show(_: object) -> None:
         for line in found.facts():
             say(printable(line))
         rows = [[what, *_cells(change)] for what, changes in tables.items() for change in changes]
         columns = ["", "place A", "place B", "value A", "value B", "node"]
         show_table(columns, rows, right=(1, 2, 3, 4))
+
+    show_answer(_as_json(found, tables), as_json, show)
     if picture is not None:
         plot.save(plot.diff(found), picture)
         if not as_json:

@@ -1,30 +1,43 @@
 """``inlink dump``: all pages, links or adopted rankings of a crawl, as text."""
 
+import json
+import sys
 from collections.abc import Iterator
+from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from inlink.cli.options import Output, crawl_argument
+from inlink.cli.options import Output, crawl_argument, json_option
 from inlink.cli.remote import refuse_url, view_of
-from inlink.cli.show import write_all
+from inlink.cli.show import show_answer
+
+if TYPE_CHECKING:
+    from inlink.base.progress import Work
+
+_TEXTS = {"url", "state", "content_hash", "error", "merge_reason", "algorithm", "checksum"}
+"""Columns of text. The other columns are numbers."""
 
 
 @click.command()
 @click.argument("what", type=click.Choice(["pages", "links", "rankings"]))
 @crawl_argument
-@click.option("--output", "-o", type=Output(), help="The file to write. Default: standard output.")
+@click.option(
+    "--output", "-o", type=Output(dash=True), help="The file to write. Default: - (standard output)."
+)
 @click.option("--aduana", is_flag=True, help="Print the columns of Aduana's page_db_dump.")
 @click.option(
     "--depth", is_flag=True, help="With --aduana: print the depth before the score, as Aduana's tool does."
 )
+@json_option
 def dump(
     what: Literal["pages", "links", "rankings"],
     folder: Path | str,
     output: Path | None,
     aduana: bool,
     depth: bool,
+    as_json: bool,
 ) -> None:
     """Print the pages of DIR, or the links between them (FROM, TO: pages by number), tab-separated with a header.
 
@@ -35,20 +48,49 @@ def dump(
 
     if depth and not (aduana and what == "pages"):
         raise click.UsageError("--depth needs `dump pages --aduana`")
+    if as_json and aduana:
+        raise click.UsageError("--json prints inlink's columns: leave out --aduana")
     if what == "rankings":
         if aduana:
             raise click.UsageError("--aduana needs `dump pages` or `dump links`")
         blocks = _rankings(folder)
     else:
         blocks = _parts(folder, what, aduana, depth)
-    if output is None:
-        for block, _ in blocks:
-            write_all(block)
+    if output is None or str(output) == "-":
+        show_answer(_rows(blocks), as_json, lambda _: _write(blocks))
         return
-    with atomic_file(output) as work, work.open("wb") as file, track(f"writing {what}", unit="pages") as task:
-        for block, count in blocks:
-            file.write(block)
-            task.advance(count)
+    with ExitStack() as stack:
+        work = stack.enter_context(atomic_file(output))
+        stack.enter_context(redirect_stdout(stack.enter_context(work.open("w"))))
+        done = _advancing(blocks, stack.enter_context(track(f"writing {what}", unit="pages")))
+        show_answer(_rows(done), as_json, lambda _: _write(done))
+
+
+def _advancing(blocks: Iterator[tuple[bytes, int]], task: "Work") -> Iterator[tuple[bytes, int]]:
+    for block, count in blocks:
+        yield block, count
+        task.advance(count)
+
+
+def _write(blocks: Iterator[tuple[bytes, int]]) -> None:
+    for block, _ in blocks:
+        sys.stdout.buffer.write(block)
+        # An error for a closed pipe is raised here.
+        sys.stdout.buffer.flush()
+
+
+def _rows(blocks: Iterator[tuple[bytes, int]]) -> Iterator[dict[str, Any]]:
+    """The lines as dicts by the names in the header. Unknown values, which are empty, are None."""
+    names: list[str] = []
+    for block, _ in blocks:
+        for line in block.decode("utf-8", "surrogateescape").split("\n")[:-1]:
+            cells = line.split("\t")
+            if names:
+                yield {
+                    name: None if not cell else cell if name in _TEXTS else json.loads(cell)
+                    for name, cell in zip(names, cells, strict=True)
+                }
+            names = names or cells
 
 
 def _parts(

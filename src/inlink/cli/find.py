@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from inlink.base.table import printable
-from inlink.cli.lookups import place_argument
+from inlink.cli.lookups import Row, graph_at, names_graph, page_rows, place_argument
+from inlink.cli.options import json_option
 from inlink.cli.remote import view_of
-from inlink.cli.show import write_all
+from inlink.cli.show import note, say_rows, show_answer
 
 if TYPE_CHECKING:
+    from inlink.graph.graph import Graph
     from inlink.urls.matching import Kind
 
-Matches = Iterator[tuple[list[tuple[int, str]], int, int]]
-"""Parts of a search: numbers and names that match, and how many of all names were searched so far."""
+Matches = Iterator[tuple[list[Row], int, int]]
+"""Parts of a search: rows that match, the number of names that were searched so far, and the number of all names."""
 
 
 @click.command()
@@ -28,29 +29,51 @@ Matches = Iterator[tuple[list[tuple[int, str]], int, int]]
 )
 @click.option("--glob", is_flag=True, help="REGEX is a pattern with * and ? for the whole URL.")
 @click.option("--text", is_flag=True, help="REGEX is text that occurs in the URL, in upper or lower case.")
+@json_option
 def find(
-    folder: Path | str, expression: str, count: int | None, seconds: float, glob: bool, text: bool
+    folder: Path | str,
+    expression: str,
+    count: int | None,
+    seconds: float,
+    glob: bool,
+    text: bool,
+    as_json: bool,
 ) -> None:
     """Print the hash and the URL or name of each page whose URL or name matches REGEX (RE2's syntax) anywhere."""
-    from inlink.errors import ParameterError
-    from inlink.graph.folders import is_graph
-
     if glob and text:
         raise click.UsageError("--glob and --text cannot be combined: give one of them")
     kind: Kind = "glob" if glob else "text" if text else "regex"
-    in_graph = isinstance(folder, Path) and is_graph(folder)
-    stop = time.monotonic() + seconds
-    for rows, searched, known in (_nodes if in_graph else _pages)(folder, expression, kind, count):
-        lines = "".join(f"{number:016x} {name}\n" for number, name in rows[:count])
-        write_all(lines.encode())
-        count = None if count is None else count - len(rows)
-        if count is not None and count <= 0:
-            return
+    if names_graph(folder):
+        parts, names = _nodes(graph_at(folder), expression, kind), "names"
+    else:
+        parts, names = _pages(folder, expression, kind, count), "URLs"
+    show_answer(_rows(parts, names, expression, count, seconds), as_json, say_rows)
+
+
+def _rows(parts: Matches, names: str, expression: str, count: int | None, seconds: float) -> Iterator[Row]:
+    """The rows, at most ``count``. A line on standard error says that there are none.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If the search takes longer than ``seconds``.
+    """
+    from inlink.errors import ParameterError
+
+    stop, shown, known = time.monotonic() + seconds, 0, 0
+    for rows, searched, known in parts:
+        for row in rows:
+            yield row
+            shown += 1
+            if shown == count:
+                return
         if time.monotonic() > stop and searched < known:
             raise ParameterError(
-                f"{expression!r}: searched {searched:,} of {known:,} {'names' if in_graph else 'URLs'} in "
-                f"{seconds:g} seconds: use --seconds to search longer"
+                f"{expression!r}: searched {searched:,} of {known:,} {names} in {seconds:g} seconds: "
+                "use --seconds to search longer"
             )
+    if not shown:
+        note(f"none of the {known:,} {names} matches {expression!r}")
 
 
 def _pages(folder: Path | str, expression: str, kind: "Kind", count: int | None) -> Matches:
@@ -59,13 +82,11 @@ def _pages(folder: Path | str, expression: str, kind: "Kind", count: int | None)
 
     view, most = view_of(folder), min(count or MOST_ROWS, MOST_ROWS)
     for part in parts(lambda cursor: view.find(expression, kind, most, cursor)):
-        yield [(row.page, row.url) for row in part.rows], part.searched, part.known
+        yield list(page_rows(part.rows)), part.searched, part.known
 
 
-def _nodes(folder: Path | str, expression: str, kind: "Kind", _: int | None) -> Matches:
+def _nodes(graph: "Graph", expression: str, kind: "Kind") -> Matches:
     from inlink.graph import neighbours
-    from inlink.graph.graph import Graph
 
-    graph = Graph.open(folder)
     for nodes, searched in neighbours.find(graph, expression, kind):
-        yield [(node, printable(name)) for node, name in nodes], searched, graph.num_nodes
+        yield [{"node": node, "name": name} for node, name in nodes], searched, graph.num_nodes

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from inlink.cli.lookups import graph_at
 from inlink.cli.options import compress_option, declared_options, folder_output, graph_argument
 from inlink.cli.show import say, say_folding, summary
 from inlink.sources.formats import SITES
@@ -25,9 +26,7 @@ from inlink.sources.formats import SITES
 @compress_option
 def fold(graph: Path, output: Path, level: Any, **options: Any) -> None:
     """Fold GRAPH to hosts or registered domains. The weight of an arc is its number of links."""
-    from inlink.graph.graph import Graph
-
     chosen = {name: value for name, value in options.items() if value is not None}
-    folded = Graph.open(graph).fold(level, into=output, **chosen)
+    folded = graph_at(graph).fold(level, into=output, **chosen)
     say(summary(folded, str(output)))
     say_folding(folded)

@@ -2,16 +2,14 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from inlink.cli.crawl_info import show_crawl
+from inlink.cli.lookups import graph_at, is_source
 from inlink.cli.options import graph_argument, json_option
-from inlink.cli.show import printable, say, show_json
-
-if TYPE_CHECKING:
-    from inlink.graph.graph import Graph, GraphInfo
+from inlink.cli.show import printable, say_fields, show_answer
 
 
 @click.command()
@@ -20,6 +18,8 @@ if TYPE_CHECKING:
 @json_option
 def info(graph: Path, verify: bool, as_json: bool) -> None:
     """Show the figures of GRAPH: nodes, arcs, degrees, components, origin, rankings. For a crawl, see crawl-info.
+
+    GRAPH may also be a file that inlink build reads, or - for standard input.
 
     If a ranking is damaged, the command reports it at the end, with exit code 2.
     """
@@ -35,55 +35,44 @@ def info(graph: Path, verify: bool, as_json: bool) -> None:
             verify_crawl(graph)
         show_crawl(graph, as_json)
         return
-    opened = Graph.open(graph, verify=verify)
-    found = opened.info()
-    rankings = list_rankings(opened)
-    if as_json:
-        show_json({**asdict(found), "rankings": rankings, "origin": opened.meta})
-    else:
-        _show(opened, found, rankings)
+    opened = graph_at(graph) if is_source(graph) else Graph.open(graph, verify=verify)
+    figures = {**asdict(opened.info()), "rankings": list_rankings(opened), "origin": opened.meta}
+    show_answer(figures, as_json, _say_figures)
     # Damaged rankings are not in the list: opening one raises the error that names it.
     for header in sorted(graph.glob("rankings/[!.]*/header.json")):
         Folder(header.parent, KIND, FORMAT)
 
 
-def _show(opened: "Graph", found: "GraphInfo", rankings: list[str]) -> None:
-    def share(part: int, whole: int) -> str:
-        return f"{part:,} ({part / whole:.1%})" if whole else f"{part:,}"
+def _say_figures(figures: dict[str, Any]) -> None:
+    nodes, arcs, origin = figures["nodes"], figures["arcs"], figures["origin"]
 
-    rows = [
-        ("nodes", f"{found.nodes:,}" + (f" ({found.level}s)" if found.level else "")),
-        ("arcs", f"{found.arcs:,}" + (", weighted" if found.weighted else "")),
-        ("dangling", share(found.dangling, found.nodes)),
-        ("islands", share(found.islands, found.nodes)),
-        ("self-loops", share(found.self_loops, found.nodes)),
-        ("largest outdegree", f"{found.max_outdegree:,}  {_named(found.max_outdegree_node)}"),
-        ("largest indegree", f"{found.max_indegree:,}  {_named(found.max_indegree_node)}"),
+    def share(part: int) -> str:
+        return f"{part:,} ({part / nodes:.1%})" if nodes else f"{part:,}"
+
+    def largest(side: str) -> tuple[str, str]:
+        node = figures[f"max_{side}_node"]
+        return f"largest {side}", f"{figures[f'max_{side}']:,}  {'' if node is None else printable(node)}"
+
+    def size(name: str, digits: int) -> str:
+        return f"{figures[name]:,} bytes" + (f", {figures[name] / arcs:.{digits}f} an arc" if arcs else "")
+
+    fields = [
+        ("nodes", f"{nodes:,}" + (f" ({figures['level']}s)" if figures["level"] else "")),
+        ("arcs", f"{arcs:,}" + (", weighted" if figures["weighted"] else "")),
+        *([] if figures["crawled"] is None else [("crawled", share(figures["crawled"]))]),
+        ("dangling", share(figures["dangling"])),
+        ("islands", share(figures["islands"])),
+        ("self-loops", share(figures["self_loops"])),
+        largest("outdegree"),
+        largest("indegree"),
         (
             "weak components",
-            f"{found.components:,}, the largest of {share(found.largest_component, found.nodes)} nodes",
+            f"{figures['components']:,}, the largest of {share(figures['largest_component'])} nodes",
         ),
-        (
-            "on disk",
-            f"{found.bytes:,} bytes" + (f", {found.bytes / found.arcs:.1f} an arc" if found.arcs else ""),
-        ),
-        (
-            "links",
-            f"{found.link_bytes:,} bytes"
-            + (f", {found.link_bytes / found.arcs:.2f} an arc" if found.arcs else "")
-            + (", compressed" if found.compressed else ""),
-        ),
-        ("rankings", ", ".join(rankings) or "none"),
+        ("on disk", size("bytes", 1)),
+        ("links", size("link_bytes", 2) + (", compressed" if figures["compressed"] else "")),
+        ("rankings", ", ".join(figures["rankings"]) or "none"),
+        *(("source", source) for source in origin.get("sources", [])),
+        *(("skipped", f"{count:,} × {why}") for why, count in origin.get("skipped", {}).items()),
     ]
-    if found.crawled is not None:
-        rows.insert(2, ("crawled", share(found.crawled, found.nodes)))
-    rows += [("source", printable(source)) for source in opened.meta.get("sources", [])]
-    rows += [
-        ("skipped", f"{count:,} × {printable(why)}") for why, count in opened.meta.get("skipped", {}).items()
-    ]
-    for label, value in rows:
-        say(f"{label:<18} {value}")
-
-
-def _named(node: str | int | None) -> str:
-    return "" if node is None else printable(node)
+    say_fields(fields)

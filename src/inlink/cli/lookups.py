@@ -1,18 +1,45 @@
-"""Arguments and lines of the commands that look up single nodes, in the folder of a crawl or a graph."""
+"""Graphs, pages and nodes that commands name, and the rows in which they print them."""
 
-from collections.abc import Iterable, Iterator
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import click
 
 from inlink.base.table import printable
 from inlink.cli.remote import FolderOrUrl
+from inlink.cli.show import note
+from inlink.errors import ParameterError, UnknownNodeError
 
 if TYPE_CHECKING:
+    from inlink.client.remote import RemoteCrawl
+    from inlink.crawl.view import CrawlView
     from inlink.graph.graph import Graph
 
-__all__ = ["label", "local_argument", "node_argument", "node_in", "place_argument", "rows_of"]
+__all__ = [
+    "Row",
+    "asked",
+    "graph_at",
+    "is_source",
+    "label",
+    "local_argument",
+    "names_graph",
+    "node_argument",
+    "node_in",
+    "node_rows",
+    "page_rows",
+    "place_argument",
+]
+
+Answer = TypeVar("Answer")
+Row = dict[str, Any]
+"""A page of a crawl, ``page`` and ``url``, or a node of a graph, ``node`` and ``name``."""
+
+SECONDS = 10.0
+"""Time limit of a search for URLs that end with a text."""
 
 place_argument = click.argument("folder", metavar="DIR|GRAPH|URL", type=FolderOrUrl())
 
@@ -25,20 +52,113 @@ local_argument = click.argument(
 node_argument = click.argument("page", metavar="NAME")
 
 
+def graph_at(place: Path) -> "Graph":
+    """The graph in a folder, of a crawl's folder, or of a file, which is read into a temporary folder.
+
+    Raises
+    ------
+    inlink.errors.InlinkError
+        If there is none, or it cannot be read.
+    """
+    from inlink.sources.crawlgraph import graph_in
+
+    if not is_source(place):
+        return graph_in(place)
+    from inlink.cli.build import show_reading
+    from inlink.sources.read import read
+
+    return show_reading(lambda: read(str(place)), f"{place}, read for this command only", err=True)
+
+
+def is_source(place: Path) -> bool:
+    """Return whether a place is a file or standard input, and no folder."""
+    return place.is_file() or str(place) == "-"
+
+
+def names_graph(place: Path | str) -> TypeGuard[Path]:
+    """Return whether a place is a graph's folder or a file, and no crawl."""
+    from inlink.graph.folders import is_graph
+
+    return isinstance(place, Path) and (is_graph(place) or is_source(place))
+
+
 def label(graph: "Graph", node: int) -> str:
     """The name of a node, or its number in a graph without names, with control characters escaped."""
     return str(node) if graph.names is None else printable(graph.names[node])
 
 
-def node_in(folder: Path, name: str) -> "tuple[Graph, int]":
-    """Open a graph and look up a node; return both."""
-    from inlink.graph.graph import Graph
-    from inlink.graph.neighbours import node_of
-
-    graph = Graph.open(folder)
-    return graph, node_of(graph, name)
+def node_rows(graph: "Graph", nodes: Iterable[int]) -> Iterator[Row]:
+    """Rows of nodes."""
+    return ({"node": node, "name": None if graph.names is None else graph.names[node]} for node in nodes)
 
 
-def rows_of(graph: "Graph", nodes: Iterable[int]) -> Iterator[tuple[int, str]]:
-    """The numbers and labels of nodes."""
-    return ((node, label(graph, node)) for node in nodes)
+def page_rows(pages: Iterable[Any]) -> Iterator[Row]:
+    """Rows of pages, from the rows of a view's answers."""
+    return ({"page": row.page, "url": row.url} for row in pages)
+
+
+def node_in(graph: "Graph", name: str) -> int:
+    """Look up a node, by the end of its name too."""
+    from inlink.graph import neighbours
+
+    def names(expression: str) -> Iterator[list[str]]:
+        if graph.names is not None:
+            for rows, _ in neighbours.find(graph, expression):
+                yield [name for _, name in rows]
+
+    return _asked(partial(neighbours.node_of, graph), names, name)
+
+
+def asked(view: "CrawlView | RemoteCrawl", ask: Callable[[str], Answer], page: str) -> Answer:
+    """Ask about a page of a crawl, by the end of its URL too."""
+    from inlink.crawl.questions.table import parts
+
+    def urls(expression: str) -> Iterator[list[str]]:
+        for part in parts(lambda cursor: view.find(expression, count=_MOST, cursor=cursor)):
+            yield [row.url for row in part.rows]
+
+    return _asked(ask, urls, page)
+
+
+_MOST = 4
+"""Number of candidates after which a search ends."""
+
+
+def _asked(ask: Callable[[str], Answer], search: Callable[[str], Iterator[list[str]]], name: str) -> Answer:
+    """Ask about a page or node. If no page has that name, ask about the only page whose URL ends with it.
+
+    Raises
+    ------
+    inlink.errors.UnknownNodeError
+        If there is none, or several. The message names a few whose URLs end with the name, or contain it.
+    """
+    try:
+        return ask(name)
+    except UnknownNodeError as error:
+        if not name:
+            raise
+        for expression in (f"{re.escape(name)}$", f"(?i){re.escape(name)}"):
+            names, searched = _first(search, expression)
+            if len(names) == 1 and searched and expression.endswith("$"):
+                note(f"{name} is {names[0]}")
+                return ask(names[0])
+            if names:
+                more = ", …" if len(names) == _MOST else ""
+                shown = ", ".join(map(printable, names[: _MOST - 1]))
+                raise UnknownNodeError(f"{error}. Did you mean {shown}{more}?") from None
+        raise
+
+
+def _first(search: Callable[[str], Iterator[list[str]]], expression: str) -> tuple[list[str], bool]:
+    """The first names that match, at most :data:`_MOST`, and whether all names were searched for that many."""
+    stop = time.monotonic() + SECONDS
+    first: list[str] = []
+    try:
+        for names in search(expression):
+            first += names
+            if len(first) >= _MOST or time.monotonic() > stop:
+                return first[:_MOST], len(first) >= _MOST
+    except ParameterError:
+        # The text is too long for an expression.
+        return [], True
+    return first, True

@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
-from inlink.cli.lookups import label, local_argument, node_argument
+from inlink.cli.lookups import Row, graph_at, label, local_argument, node_argument, node_in, node_rows
 from inlink.cli.options import json_option
-from inlink.cli.show import show_json, show_table
+from inlink.cli.show import note, show_answer, show_table
 
 
 @click.command()
@@ -47,13 +47,12 @@ def near(
     import numpy as np
 
     from inlink.graph import neighbours
-    from inlink.sources.crawlgraph import graph_in
     from inlink.sources.rankings import load_ranking, values_of
 
     if sharing and (hops or direction):
         raise click.UsageError("--sharing cannot be combined with --hops or --direction: leave them out")
-    graph = graph_in(folder)
-    node = neighbours.node_of(graph, page)
+    graph = graph_at(folder)
+    node = node_in(graph, page)
     figures: Any
     if sharing:
         nodes, figures = neighbours.sharing(graph, node)
@@ -65,23 +64,27 @@ def near(
         order = np.lexsort((nodes, -values, -figures.astype(np.int64) if sharing else figures))
         nodes, figures, values = nodes[order], figures[order], values[order]
     head = "shared" if sharing else "hops"
-    rows: list[dict[str, Any]] = [
-        {
-            head: int(figures[k]),
-            "node": int(nodes[k]),
-            "name": None if graph.names is None else graph.names[int(nodes[k])],
-        }
-        | ({} if values is None else {"value": float(values[k])})
-        for k in range(min(count, len(nodes)))
+    rows: list[Row] = [
+        {head: int(figures[k]), **row} | ({} if values is None else {"value": float(values[k])})
+        for k, row in enumerate(node_rows(graph, nodes[:count].tolist()))
     ]
-    if as_json:
-        show_json({"nodes": len(nodes), "rows": rows})
-        return
-    columns = [head, *([] if ranking is None else [ranking]), "name"]
-    table: list[list[object]] = [[row[head], label(graph, row["node"])] for row in rows]
-    for line, row in zip(table, rows, strict=True):
-        if "value" in row:
-            line.insert(1, f"{row['value']:.6g}")
-    show_table(columns, table, right=range(len(columns) - 1))
-    if len(nodes) > count:
-        click.echo(f"{len(nodes) - count:,} more: use -n to see them", err=True)
+
+    def show(_: object) -> None:
+        table = [
+            [
+                row[head],
+                *([] if values is None else [f"{row['value']:.6g}"]),
+                row["node"] if row["name"] is None else row["name"],
+            ]
+            for row in rows
+        ]
+        columns = [head, *([] if ranking is None else [ranking]), "name"]
+        show_table(columns, table, right=range(len(columns) - 1))
+        if len(nodes) > count:
+            note(f"{len(nodes) - count:,} more: use -n to see them")
+
+    show_answer({"nodes": len(nodes), "rows": rows}, as_json, show)
+    if not rows:
+        note(
+            f"{label(graph, node)} {'shares no inlinks with another node' if sharing else 'has no such neighbours'}"
+        )

@@ -1,7 +1,7 @@
 """``inlink next``: the order of a crawl."""
 
+import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,14 +9,14 @@ import click
 
 from inlink.cli.options import crawl_argument, json_option, set_option, settings_given
 from inlink.cli.remote import OWNER, refuse_settings, remote, view_of
-from inlink.cli.show import say, say_json, show_json, show_table
+from inlink.cli.show import counted, note, show_answer, show_table
 from inlink.cli.then import as_of_option, view_then
 
 if TYPE_CHECKING:
     from inlink.client.remote import RemoteCrawl
+    from inlink.crawl.crawl import Crawl
     from inlink.crawl.questions.answers import OrderRow
-    from inlink.protocol import Task
-    from inlink.store.page import Page
+    from inlink.protocol import Task, Tasks
 
 MOST_A_REQUEST = 1_000
 """Maximum number of tasks that a server hands out at a time."""
@@ -60,9 +60,13 @@ def next_(
         raise click.UsageError(f"--peek shows at most {MOST_PLACES} pages; got -n {count}")
     view = view_of(folder, given) if moment is None else view_then(folder, moment, given)
     rows = view.order(count).rows
-    if as_json:
-        say_json(rows)
-        return
+    show_answer(rows, as_json, _show_order)
+    if not rows:
+        states = ", ".join(f"{number:,} {name}" for name, number in view.info().states.items())
+        note(f"no page waits for its turn; pages of this crawl: {states or 'none'}")
+
+
+def _show_order(rows: "list[OrderRow]") -> None:
     show_table(
         ["place", "priority", "due in", "URL", "why"],
         [(row.place, f"{row.priority:.6g}", f"{row.due_in:.1f}", row.url, _reasons(row)) for row in rows],
@@ -84,33 +88,46 @@ def _lease(folder: Path, count: int, as_json: bool, given: dict[str, Any]) -> No
     crawl_folder(folder)
     with Crawl(folder, **given) as crawl:
         session = crawl.desk.hello(OWNER, rejoin=True)
-        tasks = crawl.desk.next(session.number, count, lost=False).tasks
-        _show_tasks(tasks, crawl.page, session.lease_seconds, as_json)
+        reply = crawl.desk.next(session.number, count, lost=False)
+        _show_tasks(reply.tasks, reply, crawl, session.lease_seconds, as_json)
 
 
 def _lease_there(crawl: "RemoteCrawl", count: int, as_json: bool) -> None:
     """Lease from a server, which hands out a limited number of tasks a request."""
     seconds, tasks = crawl.begin().session.lease_seconds, list["Task"]()
-    while len(tasks) < count:
-        part = crawl.next(min(count - len(tasks), MOST_A_REQUEST), lost=False).tasks
-        if not part:
+    while True:
+        reply = crawl.next(min(count - len(tasks), MOST_A_REQUEST), lost=False)
+        tasks += reply.tasks
+        if not reply.tasks or len(tasks) >= count:
             break
-        tasks += part
-    _show_tasks(tasks, crawl.page, seconds, as_json)
+    _show_tasks(tasks, reply, crawl, seconds, as_json)
 
 
 def _show_tasks(
-    tasks: "list[Task]", page_of: "Callable[[str], Page | None]", seconds: float, as_json: bool
+    tasks: "list[Task]",
+    reply: "Tasks",
+    crawl: "Crawl | RemoteCrawl",
+    seconds: float,
+    as_json: bool,
 ) -> None:
-    if as_json:
-        expires = time.time() + seconds
-        pages = [page_of(task.url) for task in tasks]
-        show_json(
-            [
-                {"url": task.url, "lease": task.lease, "page": page and page.id, "expires": expires}
-                for task, page in zip(tasks, pages, strict=True)
-            ]
-        )
+    """Print tasks; if there are none, a line on standard error says why. ``reply`` is the last part of them."""
+    expires = time.time() + seconds
+    # A look-up may be a request to the server.
+    rows = (
+        {"url": task.url, "lease": task.lease, "page": page and page.id, "expires": expires}
+        for task, page in ((task, crawl.page(task.url)) for task in tasks)
+    )
+    show_answer(rows, as_json, lambda _: sys.stdout.writelines(f"{task.url}\n" for task in tasks))
+    if tasks:
         return
-    for task in tasks:
-        say(task.url)
+    standing = crawl.standing(hosts=0)
+    if reply.paused:
+        note("the crawl is paused")
+    elif reply.due_in is not None:
+        note(f"no page is due now; the next is due in {reply.due_in:,.0f} s")
+    elif standing.waiting:
+        note(
+            f"{counted(standing.waiting, 'page')} must wait for answers about {standing.leased:,} leased pages"
+        )
+    else:
+        note("no page waits: add URLs by inlink seed, or let pages wait again by inlink reload")

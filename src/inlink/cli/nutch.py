@@ -25,16 +25,9 @@ __all__ = ["nutch"]
 def nutch() -> None:
     """Run Nutch's link analysis: web graph, loops, LinkRank, update of the crawl's scores, and dumps.
 
-    \b
-    inlink nutch webgraph --segment-dir crawl/segments --db web
-    inlink nutch loops --db web --depth 2             (optional)
-    inlink nutch linkrank --db web
-    inlink nutch scoreupdate --db web --crawl mycrawl
-    inlink nutch nodedump --db web --scores --topn 10
-
     Nutch's own flags (-webgraphdb, -segment, …), its properties (-D name=value) and its nutch-site.xml (-conf) work
-    too.
-    """  # noqa: D301
+    too. The step `inlink nutch loops` is optional.
+    """
 
 
 @nutch.command(cls=Command)
@@ -331,7 +324,13 @@ def scoreupdate(
 @click.option(
     "--eff", "-asEff", "eff", is_flag=True, help="Print NAME=VALUE lines, as for Solr's ExternalFileField."
 )
-@click.option("--output", "-output", "-o", type=Output(), help="The file to write. Default: print.")
+@click.option(
+    "--output",
+    "-output",
+    "-o",
+    type=Output(dash=True),
+    help="The file to write. Default: - (standard output).",
+)
 @properties()
 def nodedump(
     db: Path,
@@ -348,7 +347,7 @@ def nodedump(
     from inlink.nutch.dumps import dump_nodes
 
     lines = dump_nodes(Graph.open(db), what, count=count, group=group, separator="=" if eff else "\t")
-    if output is None:
+    if output is None or str(output) == "-":
         for line in lines:
             say("\t".join(map(printable, line.decode("utf-8", "surrogateescape").split("\t"))))
         return

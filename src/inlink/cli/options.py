@@ -34,11 +34,15 @@ class Output(click.Path):
     ----------
     instead : str
         The advice in the error message for a URL.
+    dash : bool
+        Whether ``-`` is allowed, which means standard output.
     """
 
-    def __init__(self, instead: str = "the output must be on this machine", **more: Any) -> None:
+    def __init__(
+        self, instead: str = "the output must be on this machine", *, dash: bool = False, **more: Any
+    ) -> None:
         super().__init__(path_type=Path, **more)
-        self._instead = instead
+        self._instead, self._dash = instead, dash
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
         """Return the path.
@@ -51,6 +55,8 @@ class Output(click.Path):
             If the value is a URL.
         """
         refuse_url(value, self._instead)
+        if str(value) == "-" and not self._dash:
+            self.fail("this output cannot go to standard output: name a file or folder", param, context)
         path = cast(Path, super().convert(value, param, context))
         if not path.parent.is_dir():
             from inlink.errors import OutputError

@@ -3,14 +3,17 @@
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlink.cli.lookups import node_argument, node_in, place_argument
+from inlink.cli.lookups import asked, graph_at, names_graph, node_argument, node_in, place_argument
 from inlink.cli.options import json_option
 from inlink.cli.remote import view_of
-from inlink.cli.show import printable, say, show_json
+from inlink.cli.show import say_fields, show_answer
+
+if TYPE_CHECKING:
+    from inlink.store.page import Page
 
 
 @click.command()
@@ -22,30 +25,35 @@ def page(folder: Path | str, page: str, as_json: bool) -> None:
 
     For a page of a crawl: state, score, depth, crawls. For a node of a graph: links, and values in stored rankings.
     """
-    from inlink.graph.folders import is_graph
-
-    if isinstance(folder, Path) and is_graph(folder):
+    if names_graph(folder):
         _show_node(folder, page, as_json)
         return
-    from inlink.crawl.questions.source import unknown
-
     view = view_of(folder)
-    data = view.page(page)
-    while data is not None and not data.searched:
-        data = view.page(page)
-    if data is None:
-        raise unknown(folder, page)
+
+    def known(name: str) -> "Page":
+        while (data := view.page(name)) and not data.searched:
+            pass
+        if data is None:
+            from inlink.crawl.questions.source import unknown
+
+            raise unknown(folder, name)
+        return data
+
+    data = asked(view, known, page)
     fields = asdict(data)
     fields["content_hash"] = fields["content_hash"].hex()
     fields["fingerprint"] = f"{data.fingerprint:016x}" if data.fingerprint else ""
     del fields["searched"]
-    if as_json:
-        show_json(fields)
-        return
-    for name, value in fields.items():
-        if name.endswith("_crawl") and value is not None:
-            value = datetime.fromtimestamp(value, UTC).isoformat(timespec="seconds")
-        say(f"{name:<17} {'' if value is None else printable(str(value))}")
+    show_answer(fields, as_json, _say_page)
+
+
+def _say_page(fields: dict[str, Any]) -> None:
+    times = {
+        name: datetime.fromtimestamp(value, UTC).isoformat(timespec="seconds")
+        for name, value in fields.items()
+        if name.endswith("_crawl") and value is not None
+    }
+    say_fields((fields | times).items(), 17)
 
 
 def _show_node(folder: Path, name: str, as_json: bool) -> None:
@@ -57,7 +65,8 @@ def _show_node(folder: Path, name: str, as_json: bool) -> None:
     from inlink.errors import FolderError
     from inlink.rank.ranking import FORMAT, KIND, Ranking
 
-    graph, node = node_in(folder, name)
+    graph = graph_at(folder)
+    node = node_in(graph, name)
     fields: dict[str, Any] = {
         "node": node,
         "name": None if graph.names is None else graph.names[node],
@@ -75,15 +84,17 @@ def _show_node(folder: Path, name: str, as_json: bool) -> None:
                 rankings[ranking] = {column: float(values[node]) for column, values in columns.items()}
         except FolderError as error:
             damaged[ranking] = error
-    if as_json:
-        show_json({**fields, "rankings": rankings, "damaged": list(damaged)})
-    else:
-        for field, value in fields.items():
-            say(f"{field:<14} {'' if value is None else printable(value)}")
-        for ranking, values in rankings.items():
-            row = "  ".join(
-                f"{'' if name == 'value' else f'{name} '}{value:.6g}" for name, value in values.items()
-            )
-            say(f"{printable(ranking):<14} {row}")
+    show_answer({**fields, "rankings": rankings, "damaged": list(damaged)}, as_json, _say_node)
     if damaged:
         raise next(iter(damaged.values()))
+
+
+def _say_node(answer: dict[str, Any]) -> None:
+    values = {
+        ranking: "  ".join(
+            f"{'' if name == 'value' else f'{name} '}{value:.6g}" for name, value in columns.items()
+        )
+        for ranking, columns in answer["rankings"].items()
+    }
+    fields = {name: value for name, value in answer.items() if name not in ("rankings", "damaged")}
+    say_fields([*fields.items(), *values.items()], 14)

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from inlink.cli.lookups import graph_at
 from inlink.cli.options import Output, graph_argument
 from inlink.cli.sections import Uncut
 from inlink.cli.show import say
@@ -29,26 +30,17 @@ _by = click.option(
 def plot() -> None:
     """Draw pictures of graphs and rankings, as PNG, SVG or PDF. Needs pip install 'inlink[plot]'.
 
-    \b
-    inlink plot degrees web -o degrees.png
-    inlink plot ranks web --by pagerank -o ranks.svg
-    inlink plot rank-against-degree web --by pagerank -o ranks.png
-    inlink plot convergence web -o convergence.png
-    inlink plot compare web pagerank hits -o both.png
-    inlink plot neighbourhood web https://example.org/ -o around.png
-
     GRAPH may be a crawl's folder.
-    """  # noqa: D301
+    """
 
 
 def _draw(output: Path, graph: Path, draw: Callable[[ModuleType, Any], Any]) -> None:
     """Draw the picture of ``draw(inlink.plot, graph)``. The output path is checked before the work."""
     from inlink import plot as room
     from inlink.plot.saving import check
-    from inlink.sources.crawlgraph import graph_in
 
     check(output)
-    room.save(draw(room, graph_in(graph)), output)
+    room.save(draw(room, graph_at(graph)), output)
     say(f"{output}: {output.stat().st_size:,} bytes")
 
 

@@ -1,20 +1,25 @@
 """``inlink rank``: rank a graph and keep the ranking in its folder."""
 
+import sys
 from collections.abc import Iterable
 from functools import cache
 from itertools import islice
 from pathlib import Path
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlink.cli.options import declared_option, graph_argument
-from inlink.cli.show import say
+from inlink.cli.lookups import graph_at, is_source
+from inlink.cli.options import Output, declared_option, graph_argument, json_option
+from inlink.cli.show import say, show_json, show_table
 from inlink.cli.then import as_of_option, then
 
 if TYPE_CHECKING:
     from inlink.base.declare import Parameter
     from inlink.graph.graph import Graph
+    from inlink.rank.ranking import Ranking
 
 __all__ = ["ALGORITHMS", "options_of", "rank", "ranked_then", "values_given"]
 
@@ -156,7 +161,8 @@ class RankCommand(click.Command):
             rest = super().parse_args(
                 ctx, [part for flag, parts in pieces if flag in flags for part in parts]
             )
-            common = {option.name: ctx.params.pop(option.name) for option in self.general if option.name}
+            names_of = (option.name for option in self.general if option.name and option.expose_value)
+            common = {name: ctx.params.pop(name) for name in names_of}
             given[name] = ctx.params
         ctx.params = {**common, "given": given}
         return rest
@@ -199,18 +205,30 @@ def _describe(
     help="How to rank, separated by commas; inlink rank --algorithm NAME --help describes the options of NAME.",
 )
 @click.option("--name", help="Name of the ranking; the algorithm's name if not given.")
+@click.option(
+    "--output",
+    "-o",
+    type=Output(dash=True),
+    help="For a GRAPH that is a file: write all values to this file, .csv or .parquet, or as CSV to - (standard "
+    "output). Default: print the best ten nodes.",
+)
 @as_of_option
+@json_option
 def rank(
     graph: Path,
     algorithms: list[str],
     name: str | None,
+    output: Path | None,
     moment: str | None,
+    as_json: bool,
     given: dict[str, dict[str, Any]],
 ) -> None:
     """Rank GRAPH and keep the ranking in its folder, for ``inlink top`` and ``inlink export``.
 
     GRAPH may be the folder of a crawl. Its graph is built each time, in a temporary folder. With --as-of, the graph has
     the pages and links of that moment. The ranking is kept under the name that --name gives.
+
+    GRAPH may also be a file that inlink build reads, or - for standard input. No graph and no ranking are kept then.
     """
     import inlink
     from inlink.sources.crawlgraph import CrawlGraph, graph_in
@@ -224,13 +242,60 @@ def rank(
         raise click.UsageError(
             "--as-of needs --name, so that it does not replace the crawl's present ranking"
         )
-    opened = graph_in(graph) if moment is None else CrawlGraph(graph, graph_in(then(graph, moment).folder))
+    kept = not is_source(graph)
+    if output is not None and (kept or len(algorithms) > 1):
+        raise click.UsageError(
+            f"{graph} is a folder and keeps the ranking: inlink export --by writes it to a file"
+            if kept
+            else f"-o takes one ranking; got {','.join(algorithms)}"
+        )
+    if str(output) == "-" and as_json:
+        raise click.UsageError("-o - and --json both write to standard output: give one of them")
+    if output is not None and output.suffix not in (".csv", ".parquet") and str(output) != "-":
+        raise click.UsageError(f"-o writes .csv or .parquet; got {output.name}")
+    opened = graph_at(graph) if moment is None else CrawlGraph(graph, graph_in(then(graph, moment).folder))
     # All files are read before the first ranking begins.
     options = {algorithm: values_given(given[algorithm], opened, graph) for algorithm in algorithms}
+    answers: list[dict[str, Any]] = []
     for algorithm in algorithms:
         ranking = getattr(inlink, algorithm.replace("-", "_"))(opened, **options[algorithm])
-        ranking.save(opened, name or algorithm)
-        say(f"{name or algorithm}: {ranking.verdict()}")
+        if kept:
+            ranking.save(opened, name or algorithm)
+        answers.append(_described(name or algorithm, ranking))
+        if output is not None:
+            _write(ranking, output)
+        elif not kept:
+            best = enumerate(ranking.top(10), 1)
+            answers[-1]["top"] = [
+                {"place": place, "node": node, "value": value} for place, (node, value) in best
+            ]
+        if not as_json:
+            say(f"{name or algorithm}: {ranking.verdict()}", err=not kept)
+            rows = [(row["place"], f"{row['value']:.6g}", row["node"]) for row in answers[-1].get("top", [])]
+            if rows:
+                show_table(["place", name or algorithm, "node"], rows, right=(0, 1))
+    if as_json:
+        show_json(answers)
+
+
+def _described(name: str, ranking: "Ranking") -> dict[str, Any]:
+    columns = ("algorithm", "iterations", "converged", "error_bound", "residual", "note")
+    described = {column: getattr(ranking, column) for column in columns}
+    return {"name": name, **described, "verdict": ranking.verdict()}
+
+
+def _write(ranking: "Ranking", output: Path) -> None:
+    """Write a ranking to a file, or as CSV to standard output."""
+    if output.suffix == ".parquet":
+        ranking.to_parquet(output)
+    elif str(output) != "-":
+        ranking.to_csv(output)
+    else:
+        with TemporaryDirectory() as folder:
+            file = Path(folder, "ranking.csv")
+            ranking.to_csv(file)
+            with file.open("rb") as stream:
+                copyfileobj(stream, sys.stdout.buffer)
 
 
 def values_given(given: dict[str, Any], opened: "Graph", graph: Path) -> dict[str, Any]:

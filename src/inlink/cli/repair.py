@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from inlink.cli.options import Output, folder_argument
-from inlink.cli.show import say
+from inlink.cli.options import Output, folder_argument, json_option
+from inlink.cli.show import say, show_answer
 
 if TYPE_CHECKING:
-    from inlink.store.repair import Damage
+    from inlink.store.repair import Damage, LogReport
 
 
 @click.command()
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     type=Output(),
     help="Write a copy without damaged events to this new folder.",
 )
-def repair(folder: Path, output: Path | None) -> None:
+@json_option
+def repair(folder: Path, output: Path | None, as_json: bool) -> None:
     """Report the damage of the log of the crawl in DIR, or write a sound copy in which every page keeps its number.
 
     DIR is not changed. The exit code is 0 if the log is sound or a copy was written, and 1 if it is damaged.
@@ -29,6 +30,13 @@ def repair(folder: Path, output: Path | None) -> None:
     from inlink.store import repair as repairs
 
     report = repairs.examine(folder) if output is None else repairs.repair(folder, output)
+    damages = [damage._asdict() for damage in report.damages]
+    show_answer({**report._asdict(), "damages": damages}, as_json, lambda _: _show(folder, report, output))
+    if output is None and report.damages:
+        sys.exit(1)
+
+
+def _show(folder: Path, report: "LogReport", output: Path | None) -> None:
     for damage in report.damages:
         say(f"{folder / damage.file}: {told(damage)}")
     if report.tail:
@@ -40,8 +48,6 @@ def repair(folder: Path, output: Path | None) -> None:
     say(f"{folder}: {counts}")
     if output is not None:
         say(f"{output}: the sound events, with the same page numbers")
-    elif report.damages:
-        sys.exit(1)
 
 
 def told(damage: "Damage") -> str:

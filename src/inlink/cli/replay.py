@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from inlink.base.declare import parameters_of
-from inlink.cli.options import Output, declared_options, set_option, settings_given
+from inlink.cli.options import Output, declared_options, json_option, set_option, settings_given
 from inlink.cli.remote import FolderOrUrl
-from inlink.cli.show import say, show_table
+from inlink.cli.show import say, show_answer, show_table
 from inlink.replaying.arguments import ReplayArguments
 
 if TYPE_CHECKING:
@@ -130,7 +130,8 @@ class _Sizes(click.ParamType):  # type: ignore[type-arg]  # generic in newer ver
     type=Output(),
     help="Folder for replay.json, replay.csv and, with inlink[plot], replay.png.",
 )
-def replay(source: Path, output: Path | None, measure: str, **options: Any) -> None:
+@json_option
+def replay(source: Path, output: Path | None, measure: str, as_json: bool, **options: Any) -> None:
     """Replay crawls of SOURCE by several policies, and show the pages that each fetches over time.
 
     SOURCE is a graph in any form that inlink build reads, a crawl's folder, or a WARC or ARC file. Nothing is fetched:
@@ -153,11 +154,13 @@ def replay(source: Path, output: Path | None, measure: str, **options: Any) -> N
     except KeyboardInterrupt:
         interrupted = True
     found = work.result()
-    _show(found, measure)
+    for what, count in found.notes.items():
+        click.echo(f"{found.web}: {count:,} {what}", err=True)
+    show_answer(found, as_json, lambda _: _show(found, measure))
     _say_speeds(work)
     if output is not None and found.seeds:
         for path in [*found.save(output), *(draw(found, output, measure) if draw else [])]:
-            say(f"{path}: {path.stat().st_size:,} bytes")
+            say(f"{path}: {path.stat().st_size:,} bytes", err=as_json)
     if interrupted:
         click.echo(
             f"inlink: interrupted; {len(found.seeds)} of {work.num_sets} seed sets are complete and shown",
@@ -212,8 +215,6 @@ def _picture(output: Path | None) -> Any:
 
 
 def _show(found: "Replay", measure: str) -> None:
-    for what, count in found.notes.items():
-        click.echo(f"{found.web}: {count:,} {what}", err=True)
     if not found.seeds:
         return
     for hosts in found.hosts:

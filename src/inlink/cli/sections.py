@@ -1,12 +1,72 @@
-"""The lists of commands in ``--help``, with whole sentences; that of ``inlink --help`` is in sections by purpose."""
+"""Groups of commands: their lists in ``--help``, and what all commands share: -q, -v, examples, and advice on names."""
 
-from collections.abc import Sequence
+import logging
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from difflib import get_close_matches
+from functools import wraps
 from importlib import import_module
 from typing import Any
 
 import click
 
-__all__ = ["Sections", "Uncut"]
+from inlink.cli.examples import examples_of
+
+__all__ = ["QUIET", "VERBOSE", "Sections", "Uncut"]
+
+QUIET, VERBOSE = "inlink.cli.quiet", "inlink.cli.verbose"
+"""Keys of the context's notes: whether -q and -v stand anywhere on the line."""
+
+
+def _keep(key: str) -> Callable[[click.Context, click.Parameter, bool], None]:
+    def keep(context: click.Context, _: click.Parameter, value: bool) -> None:
+        context.meta[key] = value or context.meta.get(key, False)
+
+    return keep
+
+
+SHARED = [
+    click.Option(
+        ["--quiet", "-q"], is_flag=True, expose_value=False, callback=_keep(QUIET), help="Show no progress."
+    ),
+    click.Option(
+        ["--verbose", "-v"], is_flag=True, expose_value=False, callback=_keep(VERBOSE), help="Show the log."
+    ),
+]
+
+
+def _completed(command: click.Command, name: str) -> click.Command:
+    """Add to a command, and to those in a group, what all commands share. ``name`` has the names of the groups too."""
+    if SHARED[0] in command.params:
+        return command
+    command.params += SHARED
+    command.epilog = examples_of(name)
+    if isinstance(command, click.Group):
+        for part, one in command.commands.items():
+            _completed(one, f"{name} {part}")
+        return command
+    assert command.callback is not None
+    command.callback = _reporting(command.callback)
+    return command
+
+
+def _reporting(callback: Callable[..., Any]) -> Callable[..., Any]:
+    """Show the progress and the log as -q and -v say."""
+
+    @wraps(callback)
+    def call(*arguments: Any, **options: Any) -> Any:
+        from inlink.base.progress import progress
+
+        context = click.get_current_context()
+        # `inlink crawl` shows the log beside its progress.
+        if context.meta[VERBOSE] and context.info_name != "crawl":
+            logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
+        with nullcontext() if context.meta[QUIET] else progress():
+            return callback(*arguments, **options)
+
+    return call
 
 
 class Uncut(click.Group):
@@ -16,12 +76,30 @@ class Uncut(click.Group):
         """Write the commands."""
         _write(formatter, "Commands", {name: self.commands[name] for name in self.list_commands(ctx)})
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command. If there is none, name the commands with a similar name.
 
-class Sections(click.Group):
+        Raises
+        ------
+        click.UsageError
+            If there is none.
+        """
+        name = args[0]
+        if not (ctx.resilient_parsing or name.startswith("-") or self.get_command(ctx, name)):
+            near = get_close_matches(name, self.list_commands(ctx))
+            advice = f"did you mean {' or '.join(near)}?" if near else f"{ctx.command_path} --help lists them"
+            raise click.UsageError(f"there is no command {name!r}: {advice}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+class Sections(Uncut):
     """A group that shows its commands in sections, and imports a command's module when the command is called."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self.params += SHARED
         self._titles: dict[str, Sequence[str]] = {}
         self._modules: dict[str, str] = {}
 
@@ -45,8 +123,18 @@ class Sections(click.Group):
 
     def _command(self, name: str) -> click.Command:
         module = self._modules[name]
-        found: click.Command = getattr(import_module(f"inlink.cli.{module}"), module)
-        return found
+        return _completed(getattr(import_module(f"inlink.cli.{module}"), module), name)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command. If the reader of the output stops reading, as ``head`` does, end quietly."""
+        try:
+            super().invoke(ctx)
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except BrokenPipeError:
+            for stream in (sys.stdout, sys.stderr):
+                # What is still in the buffers goes nowhere.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the sections. Each command has the first sentence of its help, uncut."""

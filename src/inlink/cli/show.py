@@ -2,29 +2,38 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import isfinite
 from typing import Any
 
 import click
 
 from inlink.base.table import printable
+from inlink.errors import InlinkError
 
 __all__ = [
     "counted",
+    "note",
     "printable",
     "say",
+    "say_fields",
     "say_folding",
-    "say_json",
+    "say_rows",
+    "show_answer",
     "show_json",
     "show_table",
     "summary",
-    "write_all",
 ]
 
 
-def say(line: str) -> None:
-    """Print one line to standard output."""
-    click.echo(line)
+def say(line: str, err: bool = False) -> None:
+    """Print one line to standard output, or to standard error."""
+    click.echo(line, err=err)
+
+
+def note(line: str) -> None:
+    """Print one line to standard error that explains the output, or why there is none."""
+    click.echo(f"inlink: {printable(line)}", err=True)
 
 
 def counted(number: int, noun: str) -> str:
@@ -51,22 +60,59 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[object]], right: 
     Console().print(table)
 
 
-def show_json(value: Any) -> None:
-    """Print a value as JSON."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=True))
+def show_answer(answer: Any, as_json: bool, show: Callable[[Any], None]) -> None:
+    """Print the answer of a command: as JSON, or as text by ``show``.
+
+    The answer is an object, or rows: a list or an iterator, whose rows are printed as they are found.
+    """
+    (show_json if as_json else show)(answer)
 
 
-def say_json(value: Any) -> None:
-    """Print structs as JSON."""
+def show_json(answer: Any) -> None:
+    """Print an answer as JSON: rows as an array with a row a line, anything else as an object.
+
+    Numbers that are not finite are null. After an error, the array ends with the rows before it.
+    """
+    if not isinstance(answer, list | Iterator):
+        say(json.dumps(_plain(answer), indent=2))
+        return
+    mark = "[\n"
+    try:
+        for row in answer:
+            sys.stdout.write(mark + json.dumps(_plain(row)))
+            mark = ",\n"
+    except InlinkError:
+        if mark == ",\n":
+            say("\n]")
+        raise
+    say("[]" if mark == "[\n" else "\n]")
+
+
+def _plain(value: Any) -> Any:
+    """Structs and dataclasses as dicts, and null for numbers that JSON does not have."""
     import msgspec
 
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    def finite(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {key: finite(value) for key, value in part.items()}
+        if isinstance(part, list | tuple):
+            return [finite(value) for value in part]
+        return None if isinstance(part, float) and not isfinite(part) else part
+
+    # NumPy's numbers have this method.
+    return finite(msgspec.to_builtins(value, enc_hook=lambda other: other.item()))
 
 
-def write_all(lines: bytes) -> None:
-    """Write lines to standard output and flush, so that an error for a closed pipe is raised here."""
-    sys.stdout.buffer.write(lines)
-    sys.stdout.buffer.flush()
+def say_fields(fields: Iterable[tuple[str, object]], width: int = 18) -> None:
+    """Print a line for each label and value."""
+    for label, value in fields:
+        say(f"{printable(label):<{width}} {'' if value is None else printable(value)}".rstrip())
+
+
+def say_rows(rows: Iterable[dict[str, Any]], indent: str = "") -> None:
+    """Print pages or nodes: the number in 16 hexadecimal digits, and the URL or name."""
+    for number, name in map(dict.values, rows):
+        sys.stdout.write(f"{indent}{number:016x} {printable(number if name is None else name)}\n")
 
 
 def summary(graph: Any, name: str) -> str:
@@ -75,12 +121,13 @@ def summary(graph: Any, name: str) -> str:
     return f"{name}: {level}{graph.num_nodes:,} nodes, {graph.num_arcs:,} arcs"
 
 
-def say_folding(graph: Any) -> None:
+def say_folding(graph: Any, err: bool = False) -> None:
     """Print how names were read as hosts, and the number of nodes without a host or domain, if the graph was folded."""
     if form := graph.meta.get("hosts"):
-        say(f"names are {form} hosts ({'com.example.www' if form == 'reversed' else 'www.example.com'})")
+        say(f"names are {form} hosts ({'com.example.www' if form == 'reversed' else 'www.example.com'})", err)
     if left_out := graph.meta.get("left_out"):
         say(
             f"left out: {left_out:,} nodes without a {graph.level} (IP addresses, names that are neither URLs nor "
-            "hosts, public suffixes)"
+            "hosts, public suffixes)",
+            err,
         )

@@ -66,12 +66,7 @@ def _session(master: str | None, conf: tuple[str, ...]) -> "Iterator[SparkSessio
 
 @click.group(cls=Uncut)
 def spark() -> None:
-    """Build graphs and rank them on a Spark cluster.
-
-    \b
-    inlink spark build @wat.paths.gz -o release --level host --master yarn
-    inlink spark rank release --master yarn
-    """  # noqa: D301
+    """Build graphs and rank them on a Spark cluster."""
 
 
 @spark.command(

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from inlink.cli.lookups import graph_at
 from inlink.cli.options import compress_option, folder_output, graph_argument
 from inlink.cli.show import say, summary
 
@@ -45,9 +46,8 @@ def subgraph(
             "give one of --crawled, --nodes, --largest-component, --reachable-from and --without-internal"
         )
     from inlink.errors import InputError
-    from inlink.graph.graph import Graph
 
-    whole = Graph.open(graph)
+    whole = graph_at(graph)
     if crawled:
         if whole.crawled is None:
             raise InputError(

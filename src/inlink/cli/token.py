@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from inlink.cli.options import json_option
 from inlink.cli.sections import Uncut
-from inlink.cli.show import printable, say, show_table
+from inlink.cli.show import note, printable, say, show_answer, show_table
 
 if TYPE_CHECKING:
     from inlink.server.tokens import Tokens
@@ -45,13 +46,20 @@ def add(name: str, role: Any, crawl: str | None, file: Path | None) -> None:
 
 @token.command()
 @file_option
-def list(file: Path | None) -> None:
+@json_option
+def list(file: Path | None, as_json: bool) -> None:
     """List the tokens."""
-    rows = [(kept.name, kept.role, kept.crawl or "all crawls") for kept in _tokens(file).all()]
+    rows = [{"name": kept.name, "role": kept.role, "crawl": kept.crawl} for kept in _tokens(file).all()]
+    show_answer(
+        rows,
+        as_json,
+        lambda _: show_table(
+            ("name", "role", "crawl"),
+            [(row["name"], row["role"], row["crawl"] or "all crawls") for row in rows],
+        ),
+    )
     if not rows:
-        say("there are no tokens")
-        return
-    show_table(("name", "role", "crawl"), rows)
+        note("there are no tokens: inlink token add makes one")
 
 
 @token.command()

@@ -5,9 +5,10 @@ from typing import Any
 
 import click
 
+from inlink.cli.lookups import asked
 from inlink.cli.options import crawl_argument, json_option, set_option, settings_given
 from inlink.cli.remote import view_of
-from inlink.cli.show import printable, say, say_json
+from inlink.cli.show import printable, say, show_answer
 from inlink.cli.then import as_of_option, view_then
 
 
@@ -21,11 +22,12 @@ def why(folder: Path | str, page: str, moment: str | None, as_json: bool, **opti
     """Print the place of a page of DIR in the order, and why: priority, links, penalties, politeness, leases."""
     given = settings_given(options)
     view = view_of(folder, given) if moment is None else view_then(folder, moment, given)
-    reasons = view.why(page, seconds=1.0)
+    reasons = asked(view, lambda name: view.why(name, seconds=1.0), page)
     while not reasons.inlinks_complete:
-        reasons = view.why(page, seconds=1.0)
-    if as_json:
-        say_json(reasons)
-        return
+        reasons = view.why(reasons.page, seconds=1.0)
+    show_answer(reasons, as_json, _say)
+
+
+def _say(reasons: object) -> None:
     for line in str(reasons).split("\n"):
         say(printable(line))
