@@ -9,7 +9,7 @@ import inspect
 import math
 import numbers
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, wraps
@@ -41,6 +41,20 @@ T = TypeVar("T")
 _REST = inspect.Parameter.VAR_KEYWORD
 
 _PLAIN = {bool: "True or False", int: "a whole number", float: "a number", str: "text"}
+# Parameters of NetworkX, igraph, SciPy and pandas, and their names here.
+_ELSEWHERE = {
+    **dict.fromkeys(("G", "g", "adjacency"), "graph"),
+    "alpha": "damping",
+    **dict.fromkeys(("weight", "weights"), "weighted"),
+    **dict.fromkeys(("nstart", "init"), "start"),
+    **dict.fromkeys(("max_iterations", "maxiter", "niter", "iterations"), "max_iter"),
+    **dict.fromkeys(("eps", "epsilon", "tolerance", "rtol", "atol"), "tol"),
+    **dict.fromkeys(("reset", "reset_vertices", "teleport"), "personalization"),
+    **dict.fromkeys(("implementation", "solver"), "method"),
+    "mode": "direction",
+    **dict.fromkeys(("n_jobs", "num_threads"), "threads"),
+    **dict.fromkeys(("sep", "delimiter"), "separator"),
+}
 _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
@@ -282,11 +296,23 @@ def check_fields(group: object, prefix: str = "") -> None:
         object.__setattr__(group, name, parameter.check(getattr(group, name), prefix + name))
 
 
+def _unknown(function: Callable[..., Any], name: str, accepted: Collection[str]) -> TypeError:
+    remedy = f": it is `{_ELSEWHERE[name]}` here" if _ELSEWHERE.get(name) in accepted else ""
+    return TypeError(f"{function.__qualname__}() got an unexpected keyword argument {name!r}{remedy}")
+
+
 def checked(function: Callable[P, T]) -> Callable[P, T]:
-    """Check the declared keyword arguments of a function before each call, and convert them to their own types."""
+    """Check the declared keyword arguments of a function before each call, and convert them to their own types.
+
+    An unknown keyword is a TypeError, which gives our name of a parameter that other libraries have.
+    """
+    accepted = inspect.signature(function).parameters
 
     @wraps(function)
     def call(*arguments: P.args, **options: P.kwargs) -> T:
+        for name in options:
+            if name not in accepted:
+                raise _unknown(function, name, accepted)
         # Without options nothing is checked, and the declarations need not be made.
         declared = parameters_of(function) if options else {}
         values: Any = {
@@ -305,7 +331,7 @@ def keywords(
 
     The function gets each keyword: one that is not given has its default, which is None unless it is declared. With
     ``shown``, it gets only the keywords that are given, and the signature shows these defaults, or ``...``. An unknown
-    keyword is a TypeError, as ever.
+    keyword is a TypeError, as in :func:`checked`.
     """
     hints, declared = get_type_hints(declaring), parameters_of(declaring)
     if shown is None:
@@ -327,7 +353,7 @@ def keywords(
         def call(*arguments: P.args, **options: P.kwargs) -> T:
             for name in options:
                 if name not in defaults and name not in own:
-                    raise TypeError(f"{function.__qualname__}() got an unexpected keyword argument {name!r}")
+                    raise _unknown(function, name, defaults)
             values: Any = defaults | options if shown is None else options
             return function(*arguments, **values)
 
