@@ -132,7 +132,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return __all__
 
 
 # Notebooks do not show the log, so a message on the page explains why a first call takes long.

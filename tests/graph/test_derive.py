@@ -309,7 +309,7 @@ def test_multigraphs_count_and_undirected_edges_go_both_ways():
         as_graph(nx.DiGraph([(1, "1")]))
     with pytest.raises(ParameterError, match="square"):
         as_graph(scipy.sparse.csr_array((2, 3)))
-    with pytest.raises(ParameterError, match="must be a Graph"):
+    with pytest.raises(ParameterError, match="an arc must be a pair"):
         as_graph([1])
     with pytest.raises(ParameterError, match=r"above 0; got -1\.0"):
         as_graph(scipy.sparse.csr_array([[0, -1.0], [0, 0]]))

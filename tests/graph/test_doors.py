@@ -194,7 +194,7 @@ def test_arcs_that_are_none():
         [(0, 2**32 - 1)], [(0, 2**80)],
         [(0, "a")], [(0, None)], [("a", None)], [([0], [1])], np.arange(4), np.zeros((2, 3), int), np.zeros((2, 2)),
         np.ones((2, 2), bool), np.array([[0, -1]]), np.array([[0, 2**40]]), np.zeros((2, 2, 2), int),
-        np.array([["a", "b"]], object),
+        np.array("a"), np.array(["a", "b"]), np.array([["a", 0]], object), np.array([[0, 1.5]], object),
     ]  # fmt: skip
     for arcs in wrong:
         with pytest.raises(ParameterError) as error:
@@ -293,7 +293,7 @@ def test_matrices_that_are_none():
     blocks.indices = np.array([0, 7, 0, 1])
     with pytest.raises(ParameterError):
         inlink.degree(blocks)
-    for graph in (3, None, "x", np.eye(3), [[0, 1]], object()):
+    for graph in (3, None, "x", np.eye(3), b"x", object()):
         with pytest.raises(ParameterError, match="`graph` must be a Graph"):
             inlink.degree(graph)
     net = networkx.DiGraph()

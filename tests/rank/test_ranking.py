@@ -30,7 +30,7 @@ def test_top_is_a_stable_sort(numbers: list[float], k: int):
     assert ranking.top(k) == [(i, numbers[i]) for i in expected]
     for i, value in enumerate(numbers):
         assert ranking.rank_of(i) == 1 + sum(other > value for other in numbers)
-    assert list(ranking) == numbers
+    assert list(ranking.values) == numbers
 
 
 def named() -> Graph:

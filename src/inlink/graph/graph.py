@@ -19,12 +19,12 @@ from inlink.base.arrays import AnyArray, BoolArray, UInt32Array, UInt64Array
 from inlink.base.folder import Folder
 from inlink.base.memory import require_memory
 from inlink.base.table import html_table
-from inlink.errors import UnknownNodeError
+from inlink.errors import ParameterError
 from inlink.graph.batches import Level
 from inlink.graph.coded import CodedOutlinks, coded_inlinks, decoded_blocks, decoded_row, linking_outdegrees
 from inlink.graph.components import components, largest_component, reachable
 from inlink.graph.folders import FORMAT, KIND, graph_folder, is_graph
-from inlink.graph.names import Names, node_number
+from inlink.graph.names import Names
 from inlink.graph.rows import (
     COMPRESSED,
     CodedRows,
@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     import networkx
     import scipy.sparse
 
-    from inlink.graph.views import Edges, Nodes
+    from inlink.graph.interop import GraphLike
+    from inlink.graph.views import Degrees, Edges, Nodes
     from inlink.urls.columns import HostNames
 
 __all__ = [
@@ -96,6 +97,38 @@ def _transposed(rows: Rows) -> Rows:
     turned = np.empty_like(weights)
     transpose(rows.offsets, rows.nodes, weights, np.empty(0, np.uint32), offsets[:-1].copy(), nodes, turned)
     return Rows(offsets, nodes, None if rows.weights is None else turned)
+
+
+def _same_names(names: Names | None, others: Names | None) -> bool:
+    if names is None or others is None or names is others:
+        return names is others
+    end = int(names.offsets[-1])
+    return np.array_equal(names.offsets, others.offsets) and np.array_equal(
+        names.text[:end], others.text[:end]
+    )
+
+
+# What NetworkX and igraph call it, and what to use here.
+_ELSEWHERE = {
+    **dict.fromkeys(("number_of_nodes", "order", "vcount"), "graph.num_nodes"),
+    **dict.fromkeys(("number_of_edges", "size", "ecount"), "graph.num_arcs"),
+    **dict.fromkeys(("has_edge", "are_adjacent"), "(source, target) in graph.edges"),
+    **dict.fromkeys(("adj", "adjacency", "succ"), "graph.successors(node)"),
+    **dict.fromkeys(
+        ("add_edge", "add_edges", "add_edges_from"), "inlink.Graph(links), because graphs do not change"
+    ),
+    "has_node": "node in graph",
+    "pred": "graph.predecessors(node)",
+    "vs": "graph.nodes",
+    "es": "graph.edges",
+    "get_edgelist": "list(graph.edges)",
+    "indegree": "graph.in_degree(node)",
+    "outdegree": "graph.out_degree(node)",
+    "pagerank": "inlink.pagerank(graph)",
+    "reverse": "graph.transpose()",
+    "summary": "graph.info()",
+    "write": "inlink.write(graph, path)",
+}
 
 
 @dataclass(frozen=True)
@@ -160,10 +193,17 @@ class Graph:
     :func:`inlink.read` builds graphs from files, :meth:`open` opens a graph's folder, and :meth:`from_arcs` builds a
     graph from pairs in memory. Both directions are read from disk as they are needed.
 
+    A node is a name (str), or a number from 0 on if nodes have no names. ``for node in graph``, ``node in graph``,
+    :meth:`successors` and :meth:`predecessors` deal with these. Whoever takes a node also takes its name as bytes, and
+    its number. Arrays such as :meth:`outlinks` and :attr:`outdegrees` have numbers.
+
+    Two graphs are equal if they have the same nodes in the same order, and the same arcs with the same weights.
+
     Parameters
     ----------
-    out_rows : Rows
-        The outlinks.
+    links : Rows, or graph in memory
+        The outlinks as rows. Anything else is read as :func:`inlink.read` does: pairs of nodes, a matrix, a data frame,
+        a graph of NetworkX or igraph. It has no further arguments.
     in_rows : Rows, SplitRows or None
         The inlinks; None makes them from the outlinks when they are first used. Split rows must be ``checked``.
     names : Names or None
@@ -180,11 +220,18 @@ class Graph:
     ------
     inlink.errors.ParameterError
         If rows or names are not sound. The message names the first wrong arc.
+
+    Examples
+    --------
+    >>> from inlink import Graph
+    >>> graph = Graph([("a", "b"), ("b", "c"), ("a", "c")])
+    >>> list(graph), "d" in graph, graph.successors("a"), graph.in_degree("c")
+    (['a', 'b', 'c'], False, ['b', 'c'], 2)
     """
 
     def __init__(
         self,
-        out_rows: Rows,
+        links: "Rows | GraphLike",
         in_rows: Rows | SplitRows | None = None,
         names: Names | None = None,
         *,
@@ -192,19 +239,30 @@ class Graph:
         checked: bool = False,
         folder: Folder | None = None,
     ) -> None:
+        # Objects that must live as long as the graph: a temporary folder, a transposed graph.
+        self._keep: object = None
+        if not isinstance(links, Rows):
+            from inlink.graph.interop import as_graph
+
+            if any(value is not None for value in (in_rows, names, level, folder)):
+                raise ParameterError(
+                    "`in_rows`, `names`, `level` and `folder` apply only to Rows; got a "
+                    f"{type(links).__name__} as `links`"
+                )
+            self._keep = graph = as_graph(links)
+            links, in_rows, names = graph.out_rows, graph._in_rows, graph.names
+            level, folder, checked = graph.level, graph._folder, True
         if not checked:
             from inlink.graph.given import sound_graph
 
-            out_rows, in_rows = sound_graph(out_rows, in_rows, names, level)
-        self._out_rows = out_rows
-        self._in_rows = unsplit(in_rows) if isinstance(in_rows, Rows) else in_rows
+            links, in_rows = sound_graph(links, in_rows, names, level)
+        self._out_rows = out_rows = links
+        self._in_rows: SplitRows | None = unsplit(in_rows) if isinstance(in_rows, Rows) else in_rows
         self._shape = len(out_rows.offsets) - 1, len(out_rows.nodes)
         self._is_weighted = out_rows.weights is not None
-        self.names = names
-        self.level = level
-        self._folder = folder
-        # Objects that must live as long as the graph: a temporary folder, a transposed graph.
-        self._keep: object = None
+        self.names: Names | None = names
+        self.level: Level | None = level
+        self._folder: Folder | None = folder
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, verify: bool = False) -> "Graph":
@@ -326,12 +384,39 @@ class Graph:
     def __bool__(self) -> bool:
         return True
 
+    def __iter__(self) -> Iterator[str | int]:
+        return iter(self.nodes)
+
+    def __contains__(self, node: object) -> bool:
+        return node in self.nodes
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Graph):
+            return NotImplemented
+        if self is other or (self.uuid is not None and self.uuid == other.uuid):
+            return True
+        if (*self._shape, self.is_weighted) != (*other._shape, other.is_weighted):
+            return False
+        return _same_names(self.names, other.names) and all(
+            mine is None or theirs is None or np.array_equal(mine, theirs)
+            for mine, theirs in zip(self.out_rows, other.out_rows, strict=True)
+        )
+
+    def __hash__(self) -> int:
+        return hash(self._shape)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            remedy = f": use {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+            raise AttributeError(f"a Graph has no attribute {name!r}{remedy}", name=name, obj=self)
+
     @property
     def nodes(self) -> "Nodes":
         """The nodes, by name, or by number if there are no names: a sequence, and a table for Arrow's readers."""
         from inlink.graph.views import Nodes
 
-        return Nodes(self)
+        return Nodes(self.names, self.num_nodes)
 
     @property
     def edges(self) -> "Edges":
@@ -429,11 +514,52 @@ class Graph:
         inlink.errors.UnknownNodeError
             If there is no such node.
         """
-        if isinstance(node, str | bytes):
-            if self.names is None:
-                raise UnknownNodeError(f"this graph has no names: give a number instead of {node!r}")
-            return self.names.find(node)
-        return node_number(node, self.num_nodes)
+        return self.nodes.number(node)
+
+    def successors(self, node: int | str | bytes) -> list[Any]:
+        """The nodes that a node links to, in the order of the nodes; :meth:`outlinks` has their numbers."""
+        return self.nodes.at(self.outlinks(node))
+
+    # Along the arcs, as in NetworkX. In igraph, the neighbours are those of both directions.
+    neighbors = successors
+
+    def predecessors(self, node: int | str | bytes) -> list[Any]:
+        """The nodes that link to a node, in the order of the nodes; :meth:`inlinks` has their numbers."""
+        return self.nodes.at(self.inlinks(node))
+
+    @property
+    def degree(self) -> "Degrees":
+        """The number of inlinks and outlinks of a node together, as :attr:`in_degree`. A self-loop counts twice."""
+        from inlink.graph.views import Degrees
+
+        def of_node(node: int | str | bytes) -> int:
+            number = self.node(node)
+            return self.in_degree[number] + self.out_degree[number]
+
+        return Degrees(self.nodes, of_node, lambda: self.indegrees.astype(np.uint64) + self.outdegrees)
+
+    @property
+    def in_degree(self) -> "Degrees":
+        """The number of inlinks of a node: ``graph.in_degree(node)`` or ``graph.in_degree[node]``.
+
+        In a loop, pairs of nodes and numbers: ``dict(graph.in_degree)``. :attr:`indegrees` is an array of all.
+        """
+        from inlink.graph.views import Degrees
+
+        def of_node(node: int | str | bytes) -> int:
+            if self._in_rows is None and self.coded_in_rows is None:
+                # Counting takes less than making the inlinks.
+                return int(self.indegrees[self.node(node)])
+            return len(self.inlinks(node))
+
+        return Degrees(self.nodes, of_node, lambda: self.indegrees)
+
+    @property
+    def out_degree(self) -> "Degrees":
+        """The number of outlinks of a node, as :attr:`in_degree`. :attr:`outdegrees` is an array of all."""
+        from inlink.graph.views import Degrees
+
+        return Degrees(self.nodes, lambda node: len(self.outlinks(node)), lambda: self.outdegrees)
 
     def outlinks(self, node: int | str | bytes) -> UInt32Array:
         """The nodes that a node links to, uint32[outdegree], increasing."""
@@ -471,6 +597,12 @@ class Graph:
     @cached_property
     def indegrees(self) -> UInt32Array:
         """The number of inlinks of each node, uint32[n]."""
+        if self._in_rows is None:
+            from inlink.graph.kernels.arcs import count_nodes
+
+            counts = np.zeros(len(self.out_rows.offsets), np.uint64)
+            count_nodes(self.out_rows.nodes, counts)
+            return counts[1:].astype(np.uint32)
         rows = self.split_in_rows
         degrees = np.diff(rows.offsets).astype(np.uint32)
         return degrees[row_places(rows.linking, self.num_nodes)] if len(rows.linking) else degrees
@@ -765,6 +897,10 @@ class TransposedGraph(Graph):
     def out_rows(self) -> Rows:
         """The outlinks: the inlinks of the other graph."""
         return self._graph.in_rows
+
+    def outlinks(self, node: int | str | bytes) -> UInt32Array:
+        """The nodes that a node links to, uint32[outdegree], increasing: the inlinks of the other graph."""
+        return self._graph.inlinks(node)
 
     @cached_property
     def outdegrees(self) -> UInt32Array:

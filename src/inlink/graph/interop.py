@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -60,12 +60,21 @@ class NetworkXGraph(Protocol):
         """The nodes, and the neighbours of each."""
 
 
-GraphLike: TypeAlias = Graph | SparseMatrix | NetworkXGraph | ArrowTable
-"""Graphs that ranking functions accept. The definition imports neither SciPy nor NetworkX."""
+class IgraphGraph(Protocol):
+    """A graph of igraph."""
+
+    def get_edgelist(self) -> Any:
+        """The edges as pairs of numbers."""
+
+
+GraphLike: TypeAlias = (
+    Graph | Iterable[tuple[Any, Any]] | AnyArray | SparseMatrix | NetworkXGraph | IgraphGraph | ArrowTable
+)
+"""Graphs that ranking functions accept. The definition imports none of these libraries."""
 
 
 def as_graph(graph: GraphLike) -> Graph:
-    """Return a Graph itself, or make one of a SciPy sparse matrix, a NetworkX graph or a table of arcs.
+    """Return a Graph itself, or make one of pairs, a SciPy matrix, a NetworkX or igraph graph, or a table of arcs.
 
     Raises
     ------
@@ -73,20 +82,31 @@ def as_graph(graph: GraphLike) -> Graph:
         If ``graph`` is none of these, a matrix is not square, a table has not two or three columns, or a weight is not
         a finite number above 0.
     """
-    if isinstance(graph, Graph):
-        return graph
-    if hasattr(graph, "tocsr"):
-        return from_scipy(graph)
-    if hasattr(graph, "adjacency") and hasattr(graph, "is_directed"):
-        return from_networkx(cast("networkx.Graph[Any]", graph))
-    if is_table(graph):
-        return graph_of_table(graph)
-    remedy = (
-        ". inlink.read makes a Graph of a file or folder." if isinstance(graph, str | os.PathLike) else ""
-    )
+    links: Any = graph
+    if isinstance(links, Graph):
+        return links
+    if hasattr(links, "tocsr"):
+        return from_scipy(links)
+    if hasattr(links, "adjacency") and hasattr(links, "is_directed"):
+        return from_networkx(links)
+    if hasattr(links, "get_edgelist"):
+        return _from_igraph(links)
+    if is_table(links):
+        return graph_of_table(links)
+    remedy = ""
+    if isinstance(links, str | os.PathLike):
+        remedy = ". inlink.read makes a Graph of a file or folder."
+    elif isinstance(links, np.ndarray) and links.ndim == 2 and links.shape[0] == links.shape[1]:
+        remedy = f" of shape {links.shape}. scipy.sparse.csr_array(array) makes a matrix of it"
+    elif isinstance(links, Mapping):
+        remedy = ". Give pairs: [(node, target) for node, targets in links.items() for target in targets]"
+    elif lazy := [name for name in ("collect", "compute") if hasattr(links, name)]:
+        remedy = f". Call its .{lazy[0]}() first"
+    elif isinstance(links, Iterable) and not isinstance(links, bytes):
+        return graph_of_pairs(links, None, None, False, None)
     raise ParameterError(
-        "`graph` must be a Graph, a SciPy sparse matrix or array, a NetworkX graph, or a data frame of arcs; "
-        f"got {type(graph).__name__}{remedy}"
+        "`graph` must be a Graph, pairs of nodes, a SciPy sparse matrix or array, a graph of NetworkX or igraph, or a "
+        f"data frame of arcs; got {type(links).__name__}{remedy}"
     )
 
 
@@ -201,11 +221,7 @@ def from_networkx(graph: "networkx.Graph[Any]", weight: str | None = "weight") -
     nx = load("networkx", "networkx", "a NetworkX graph")
     load("scipy", "networkx", "a NetworkX graph")
     nodes = list(graph)
-    names = (
-        None
-        if nodes == list(range(len(nodes)))
-        else Names.of(n if isinstance(n, str | bytes) else str(n) for n in nodes)
-    )
+    names = None if nodes == list(range(len(nodes))) else _names_of(nodes)
     if not nodes:
         return Graph(Rows(np.zeros(1, np.uint64), np.empty(0, np.uint32)), names=names)
     try:
@@ -213,6 +229,29 @@ def from_networkx(graph: "networkx.Graph[Any]", weight: str | None = "weight") -
     except (TypeError, ValueError) as error:
         raise ParameterError(f"the weights of a NetworkX graph must be numbers: {error}") from None
     return from_scipy(matrix, names)
+
+
+def _names_of(nodes: Iterable[Any]) -> Names:
+    return Names.of(node if isinstance(node, str | bytes) else str(node) for node in nodes)
+
+
+def _from_igraph(graph: Any) -> Graph:
+    """Make a Graph of an igraph graph: vertices keep their order, and an undirected edge becomes two arcs."""
+    arcs = np.array(graph.get_edgelist(), np.uint32).reshape(-1, 2)
+    weights = _weights(graph.es["weight"]) if "weight" in graph.es.attributes() else None
+    if not graph.is_directed():
+        # A loop is one arc.
+        back = arcs[:, 0] != arcs[:, 1]
+        arcs = np.concatenate([arcs, arcs[back, ::-1]])
+        weights = None if weights is None else np.concatenate([weights, weights[back]])
+    names = _names_of(graph.vs["name"]) if "name" in graph.vs.attributes() else None
+    # As in NetworkX, parallel edges without weights count.
+    return build_graph(
+        [ArcBatch(arcs[:, 0], arcs[:, 1], None, weights)],
+        names=names,
+        num_nodes=graph.vcount() if names is None else None,
+        count=graph.has_multiple(),
+    )
 
 
 def to_networkx(graph: Graph) -> "networkx.DiGraph[Any]":
@@ -286,14 +325,16 @@ def graph_of_pairs(
     values = _weights(weights)
     if num_nodes is not None:
         num_nodes = int(_NUM_NODES.check(num_nodes, "`num_nodes`"))
-    if not isinstance(arcs, np.ndarray):
+    # An array of names is read as a list.
+    if not isinstance(arcs, np.ndarray) or (arcs.ndim and arcs.dtype.kind in "OSTU"):
         if isinstance(arcs, str | bytes | Mapping) or not isinstance(arcs, Iterable):
             raise ParameterError(f"`arcs` must be pairs (source, target); got {type(arcs).__name__}")
-        arcs = list(arcs)
+        arcs = arcs.tolist() if isinstance(arcs, np.ndarray) else list(arcs)
         for arc in arcs:
             if isinstance(arc, str | bytes) or not isinstance(arc, Sequence | np.ndarray) or len(arc) != 2:
                 raise ParameterError(
-                    f"an arc must be a pair (source, target); got {arc!r:.60}. Use weights= for weights"
+                    f"an arc must be a pair (source, target); got {arc!r:.60}. "
+                    "Weights go apart: inlink.Graph.from_arcs(pairs, weights=weights)"
                 )
         named = {isinstance(end, str | bytes) for arc in arcs for end in arc}
         if named == {True}:

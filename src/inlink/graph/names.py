@@ -83,6 +83,7 @@ class Names(Sequence[str]):
         order: UInt32Array | None = None,
     ) -> None:
         self.text, self.offsets, self.order = text, offsets, order
+        self._next = 0
 
     @classmethod
     def of(cls, names: Iterable[str | bytes]) -> "Names":
@@ -112,7 +113,7 @@ class Names(Sequence[str]):
     def __getitem__(self, node: int | slice) -> str | list[str]:
         if isinstance(node, slice):
             return [self[i] for i in range(*node.indices(len(self)))]
-        index = int(node)
+        index = operator.index(node)
         if index < 0:
             index += len(self)
         if not 0 <= index < len(self):
@@ -148,12 +149,17 @@ class Names(Sequence[str]):
         return node
 
     def _search(self, wanted: bytes) -> int | None:
-        low, high = 0, len(self)
+        low, high, guess = 0, len(self), self._next
+        # Callers mostly ask for all names in their order: `dict(ranking)`, `[graph.degree(node) for node in graph]`.
+        if guess < high and self.raw(guess) == wanted:
+            self._next = guess + 1
+            return guess
         while low < high:
             middle = (low + high) // 2
             node = middle if self.order is None else int(self.order[middle])
             name = self.raw(node)
             if name == wanted:
+                self._next = node + 1
                 return node
             if name < wanted:
                 low = middle + 1

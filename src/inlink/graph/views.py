@@ -1,19 +1,21 @@
 """The nodes and the edges of a graph as Python collections, and as tables for Arrow's readers."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from inlink.base.arrays import AnyArray, UInt32Array
 from inlink.base.arrow import Column, capsule
 from inlink.base.strings import Strings
-from inlink.graph.names import Names
+from inlink.errors import UnknownNodeError
+from inlink.graph.names import Names, decode, node_number
 
 if TYPE_CHECKING:
     from inlink.graph.graph import Graph
 
-__all__ = ["Edges", "Nodes", "arc_batches", "arc_blocks", "name_batches"]
+__all__ = ["Degrees", "Edges", "Nodes", "arc_batches", "arc_blocks", "name_batches"]
 
 # Number of rows of a batch.
 _BATCH = 1 << 16
@@ -67,16 +69,36 @@ def arc_batches(graph: "Graph", size: int) -> Iterator[tuple[UInt32Array, UInt32
 class Nodes(Collection[str | int]):
     """The nodes of a graph in the order of their numbers: names, or numbers if there are no names.
 
-    As a table for Arrow's readers, it has the columns ``node`` (uint32) and, if there are names, ``name`` (strings, or
-    bytes unless all names are UTF-8).
+    A name is str; ``in`` and :meth:`number` take its bytes too. As a table for Arrow's readers, it has the columns
+    ``node`` (uint32) and, if there are names, ``name`` (strings, or bytes unless all names are UTF-8).
     """
 
-    def __init__(self, graph: "Graph") -> None:
-        self._graph = graph
-        self._all: Sequence[str | int] = range(graph.num_nodes) if graph.names is None else graph.names
+    def __init__(self, names: Names | None, size: int) -> None:
+        self._names, self._size = names, size
+        self._all: Sequence[str | int] = range(size) if names is None else names
+
+    def number(self, node: int | str | bytes) -> int:
+        """The number of a node, given its number or its name; see :meth:`inlink.Graph.node`.
+
+        Raises
+        ------
+        inlink.errors.UnknownNodeError
+            If there is no such node.
+        """
+        if isinstance(node, str | bytes):
+            if self._names is None:
+                raise UnknownNodeError(f"there are no names here: give a number instead of {node!r}")
+            return self._names.find(node)
+        return node_number(node, self._size)
+
+    def at(self, numbers: npt.NDArray[np.integer]) -> list[Any]:
+        """The nodes with these numbers, integer[k]."""
+        if self._names is None:
+            return list(numbers.tolist())
+        return [decode(name) for name in self._names.take(numbers).to_pylist()]
 
     def __len__(self) -> int:
-        return len(self._all)
+        return self._size
 
     @overload
     def __getitem__(self, place: int) -> str | int: ...
@@ -89,13 +111,61 @@ class Nodes(Collection[str | int]):
         return iter(self._all)
 
     def __contains__(self, node: object) -> bool:
-        return node in self._all
+        if self._names is not None:
+            return node in self._names
+        # A range looks for a number of NumPy one place after the other.
+        return (
+            isinstance(node, int | np.integer) and not isinstance(node, bool) and 0 <= int(node) < self._size
+        )
+
+    def __call__(self) -> "Nodes":
+        """The same nodes, for callers used to ``nodes()`` of NetworkX."""
+        return self
 
     def __repr__(self) -> str:
         return f"<{len(self):,} nodes of an inlink graph>"
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
-        return capsule(*name_batches(self._graph.names, len(self)))
+        return capsule(*name_batches(self._names, self._size))
+
+
+class Degrees:
+    """The degrees of a graph's nodes: ``degrees[node]`` or ``degrees(node)``, and pairs of nodes and degrees in a loop.
+
+    Parameters
+    ----------
+    nodes : Nodes
+        The nodes.
+    of_node : function of (node) -> int
+        Returns the degree of a single node, without those of the others.
+    of_all : function of () -> integer[n]
+        Returns all degrees.
+    """
+
+    def __init__(
+        self, nodes: Nodes, of_node: Callable[[int | str | bytes], int], of_all: Callable[[], AnyArray]
+    ) -> None:
+        self._nodes, self._of_node, self._of_all = nodes, of_node, of_all
+
+    def __getitem__(self, node: int | str | bytes) -> int:
+        return self._of_node(node)
+
+    @overload
+    def __call__(self, node: None = None) -> "Degrees": ...
+    @overload
+    def __call__(self, node: int | str | bytes) -> int: ...
+    def __call__(self, node: int | str | bytes | None = None) -> "Degrees | int":
+        """The degree of a node; without a node the degrees of all."""
+        return self if node is None else self._of_node(node)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def __iter__(self) -> Iterator[tuple[str | int, int]]:
+        return zip(self._nodes, self._of_all().tolist(), strict=True)
+
+    def __repr__(self) -> str:
+        return f"<degrees of {len(self):,} nodes of an inlink graph>"
 
 
 class Edges(Collection[tuple[Any, Any]]):
@@ -136,13 +206,17 @@ class Edges(Collection[tuple[Any, Any]]):
     def __contains__(self, edge: object) -> bool:
         if not isinstance(edge, tuple) or len(edge) != 2:
             return False
-        nodes = Nodes(self._graph) if self._names is not None else range(self._graph.num_nodes)
+        nodes = Nodes(self._names, self._graph.num_nodes)
         if edge[0] not in nodes or edge[1] not in nodes:
             return False
         row = self._graph.outlinks(edge[0])
         end = self._graph.node(edge[1])
         place = int(np.searchsorted(row, end))
         return place < len(row) and int(row[place]) == end
+
+    def __call__(self) -> "Edges":
+        """The same arcs, for callers used to ``edges()`` of NetworkX."""
+        return self
 
     def __repr__(self) -> str:
         return f"<{len(self):,} edges of an inlink graph>"

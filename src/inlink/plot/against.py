@@ -34,7 +34,7 @@ def rank_against_degree(
 
     Parameters
     ----------
-    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+    graph : Graph, pairs, SciPy matrix, data frame, or graph of NetworkX or igraph
         The graph to draw.
     ranking : Ranking
         A ranking of this graph. Pages that a crawl found later are left out.

@@ -29,7 +29,7 @@ def degrees(graph: GraphLike, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+    graph : Graph, pairs, SciPy matrix, data frame, or graph of NetworkX or igraph
         The graph to draw.
     ax : matplotlib.axes.Axes or None
         The axes to draw on; None makes a figure.

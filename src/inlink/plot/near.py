@@ -63,7 +63,7 @@ def neighbourhood(
 
     Parameters
     ----------
-    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+    graph : Graph, pairs, SciPy matrix, data frame, or graph of NetworkX or igraph
         The graph to draw.
     ranking : Ranking
         A ranking of this graph. It selects the best nodes. The areas of discs are in proportion to its values, with a

@@ -35,7 +35,7 @@ def convergence(
 
     Parameters
     ----------
-    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+    graph : Graph, pairs, SciPy matrix, data frame, or graph of NetworkX or igraph
         The graph to rank.
     damping : float
         Damping of PageRank.

@@ -66,7 +66,7 @@ def betweenness(
 
     Parameters
     ----------
-    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+    graph : Graph, pairs, SciPy matrix, data frame, or graph of NetworkX or igraph
         In a matrix A[i, j] is the arc i → j.
     k : int or None
         The number of sources to draw. None takes all: exact, in about n · m steps.

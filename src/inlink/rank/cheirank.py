@@ -44,7 +44,7 @@ def cheirank(
 
     Parameters
     ----------
-    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+    graph : Graph, pairs, SciPy matrix, data frame, or graph of NetworkX or igraph
         In a matrix A[i, j] is the arc i → j. The graph is not copied.
     damping : float
         c, the probability of following a link backwards: 0 ≤ c < 1.

@@ -91,7 +91,7 @@ def closeness(
 
     Parameters
     ----------
-    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+    graph : Graph, pairs, SciPy matrix, data frame, or graph of NetworkX or igraph
         In a matrix A[i, j] is the arc i → j. Arc weights are no lengths: each arc is one step.
     direction : {"in", "out"}
         "in": distances to the node, as in NetworkX. "out": distances from the node.
@@ -142,7 +142,7 @@ def harmonic(
 
     Parameters
     ----------
-    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+    graph : Graph, pairs, SciPy matrix, data frame, or graph of NetworkX or igraph
         In a matrix A[i, j] is the arc i → j. Arc weights are no lengths: each arc is one step.
     direction : {"in", "out"}
         "in": distances to the node, as in NetworkX. "out": distances from the node.

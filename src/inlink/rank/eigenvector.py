@@ -65,7 +65,7 @@ def eigenvector(
 
     Parameters
     ----------
-    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+    graph : Graph, pairs, SciPy matrix, data frame, or graph of NetworkX or igraph
         In a matrix A[i, j] is the arc i → j.
     tol : float or None
         The residual to reach. None makes exactly ``max_iter`` rounds.

@@ -54,7 +54,7 @@ def hits(
 
     Parameters
     ----------
-    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+    graph : Graph, pairs, SciPy matrix, data frame, or graph of NetworkX or igraph
         In a matrix A[i, j] is the arc i → j.
     scores : float[n], mapping of nodes to values, Ranking, or None
         Content scores r, finite and at least 0; nodes that a mapping lacks have 0. None is 1 each.

@@ -74,7 +74,7 @@ def katz(
 
     Parameters
     ----------
-    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+    graph : Graph, pairs, SciPy matrix, data frame, or graph of NetworkX or igraph
         In a matrix A[i, j] is the arc i → j.
     alpha : float
         α, at least 0 and below 1/λ₁.

@@ -70,7 +70,7 @@ def linkrank(
 
     Parameters
     ----------
-    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+    graph : Graph, pairs, SciPy matrix, data frame, or graph of NetworkX or igraph
         In a matrix A[i, j] is the arc i → j. Weights do not count.
     max_iter : int or None
         The largest number of rounds; ``link.analyze.num.iterations``. None is 10, or 10,000 if ``tol`` is given.

@@ -117,7 +117,7 @@ def loops(
 
     Parameters
     ----------
-    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+    graph : Graph, pairs, SciPy matrix, data frame, or graph of NetworkX or igraph
         In a matrix A[i, j] is the arc i → j.
     depth : int
         The largest number of arcs of a walk from a link's target back to its source, at least 0; Nutch's

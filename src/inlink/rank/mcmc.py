@@ -77,7 +77,7 @@ def mcmc(
 
     Parameters
     ----------
-    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+    graph : Graph, pairs, SciPy matrix, data frame, or graph of NetworkX or igraph
         In a matrix A[i, j] is the arc i → j.
     walks : int
         The number of walks from each node; at least 2, because their spread gives the error.
@@ -149,7 +149,7 @@ class Walks:
 
     Parameters
     ----------
-    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+    graph : Graph, pairs, SciPy matrix, data frame, or graph of NetworkX or igraph
         In a matrix A[i, j] is the arc i → j. It is kept until the next :meth:`update`.
     walks, damping, weighted, seed, threads
         As in :func:`mcmc`.

@@ -78,7 +78,7 @@ def opic(
 
     Parameters
     ----------
-    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+    graph : Graph, pairs, SciPy matrix, data frame, or graph of NetworkX or igraph
         In a matrix A[i, j] is the arc i → j.
     order : {"greedy", "cyclic", "random"}
         The order of visits: the page with the most cash next, all pages in turn, or a random page next. The virtual

@@ -91,7 +91,7 @@ def pagerank(
 
     Parameters
     ----------
-    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+    graph : Graph, pairs, SciPy matrix, data frame, or graph of NetworkX or igraph
         In a matrix A[i, j] is the arc i → j.
     damping : float
         c, the probability of following a link: 0 ≤ c < 1. With 1 (the simplified PageRank) there is no bound. Then

@@ -49,7 +49,7 @@ def percolation(
 
     Parameters
     ----------
-    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+    graph : Graph, pairs, SciPy matrix, data frame, or graph of NetworkX or igraph
         In a matrix A[i, j] is the arc i → j. Arc weights are no lengths: each arc is one step.
     states : float[n], mapping of nodes to values, Ranking, or None
         The percolation of each node: finite, at least 0, and usually at most 1. Nodes that a mapping lacks have 0.

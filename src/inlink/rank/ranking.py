@@ -3,19 +3,22 @@
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from inlink.base.arrays import Float64Array
+from inlink.base.arrays import AnyArray, Float64Array
 from inlink.base.checked import is_remembered, remember
 from inlink.base.declare import Parameter, plain
 from inlink.base.folder import Folder, building
 from inlink.base.table import html_table
 from inlink.errors import DamageError, FolderError, OutputError, ParameterError, UnknownNodeError
-from inlink.graph.names import Names, encode, node_number
+from inlink.graph.names import Names, encode
+from inlink.graph.views import Nodes
 from inlink.rank.certain import FirstPlaces, best_nodes, certain_places
 
 if TYPE_CHECKING:
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from inlink.graph.graph import Graph
 
 __all__ = ["FORMAT", "KIND", "Ranking", "list_rankings", "ranking_of", "title_of"]
+
+T = TypeVar("T")
 
 KIND = "ranking"
 FORMAT = 1
@@ -83,6 +88,9 @@ _TITLES = {
 
 class Ranking:
     """The values that an algorithm gave to the nodes of a graph.
+
+    It reads like a mapping of nodes (names, or numbers if there are no names) to floats: ``ranking[node]``,
+    ``dict(ranking)``, ``max(ranking, key=ranking.get)``. But :attr:`values` is an array, as is ``np.asarray(ranking)``.
 
     Attributes
     ----------
@@ -192,12 +200,28 @@ class Ranking:
     def __len__(self) -> int:
         return len(self.values)
 
-    def __iter__(self) -> Iterator[float]:
-        for start in range(0, len(self.values), _BATCH):
-            yield from self.values[start : start + _BATCH].tolist()
+    def __iter__(self) -> Iterator[str | int]:
+        return iter(self.keys())
+
+    def __contains__(self, node: object) -> bool:
+        return node in self.keys()
 
     def __getitem__(self, node: int | str | bytes) -> float:
-        return float(self.values[self._number(node)])
+        return float(self.values[self.keys().number(node)])
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> AnyArray:
+        return np.array(self.values, dtype, copy=copy)
+
+    def keys(self) -> Nodes:
+        """The nodes: names, or numbers if there are no names."""
+        return Nodes(self.names, len(self))
+
+    def get(self, node: int | str | bytes, default: T | None = None) -> float | T | None:
+        """The value of a node, or ``default`` if there is no such node."""
+        try:
+            return self[node]
+        except UnknownNodeError:
+            return default
 
     def __repr__(self) -> str:
         if self.error_bound is not None:
@@ -236,7 +260,8 @@ class Ranking:
         """
         _TOP.check(k, "`k`")
         values = self.values if by is None else self._column(str(by))
-        return [(self._label(node), float(values[node])) for node in best_nodes(values, k).tolist()]
+        best = best_nodes(values, k)
+        return list(zip(self.keys().at(best), values[best].tolist(), strict=True))
 
     def places(self, k: int = 10) -> FirstPlaces | None:
         """Return the first k places, and which are certain: further from their neighbours than the error bound.
@@ -261,9 +286,6 @@ class Ranking:
         bound = 0.0 if self.error_bound is None and self.is_exact() else self.error_bound
         return None if bound is None else certain_places(self.values, bound, k)
 
-    def _label(self, node: int) -> str | int:
-        return node if self.names is None else self.names[node]
-
     def rank_of(self, node: int | str | bytes) -> int:
         """Return the place of a node, from 1. Nodes with the same value share the best place.
 
@@ -272,14 +294,7 @@ class Ranking:
         inlink.errors.UnknownNodeError
             If there is no such node.
         """
-        return 1 + int(np.count_nonzero(self.values > self.values[self._number(node)]))
-
-    def _number(self, node: int | str | bytes) -> int:
-        if isinstance(node, str | bytes):
-            if self.names is None:
-                raise UnknownNodeError(f"this ranking has no names: give a number instead of {node!r}")
-            return self.names.find(node)
-        return node_number(node, len(self))
+        return 1 + int(np.count_nonzero(self.values > self[node]))
 
     # -- its description, as JSON ---------------------------------------------------------------------------
 
@@ -378,8 +393,8 @@ class Ranking:
 
     def items(self) -> Iterator[tuple[str | int, float]]:
         """The name (or number, if there are no names) and the value of each node, in the order of the nodes."""
-        labels: Iterable[str | int] = range(len(self)) if self.names is None else self.names
-        return zip(labels, self, strict=True)
+        parts = (self.values[start : start + _BATCH].tolist() for start in range(0, len(self), _BATCH))
+        return zip(self, chain.from_iterable(parts), strict=True)
 
     def to_dict(self) -> dict[str | int, float]:
         """The value of each node, by name, or by number if there are no names."""

@@ -47,7 +47,7 @@ def salsa(graph: GraphLike, *, weighted: Weighted = None) -> Ranking:
 
     Parameters
     ----------
-    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+    graph : Graph, pairs, SciPy matrix, data frame, or graph of NetworkX or igraph
         In a matrix A[i, j] is the arc i → j.
     weighted : bool or None
         Whether a walk follows arcs in proportion to their weights; None: if the graph has weights.

@@ -97,7 +97,7 @@ def spam_mass(
 
     Parameters
     ----------
-    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+    graph : Graph, pairs, SciPy matrix, data frame, or graph of NetworkX or igraph
         In a matrix A[i, j] is the arc i → j. The paper's are hosts.
     trusted : iterable of node names or numbers
         Pages that are known to be good, each counted once. More and more diverse pages give better results (the
@@ -205,7 +205,7 @@ def anti_trustrank(
 
     Parameters
     ----------
-    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+    graph : Graph, pairs, SciPy matrix, data frame, or graph of NetworkX or igraph
         In a matrix A[i, j] is the arc i → j. The graph is not copied.
     spam : iterable of node names or numbers
         Pages that are known to be spam; each counts once.

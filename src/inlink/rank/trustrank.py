@@ -44,7 +44,7 @@ def trustrank(
 
     Parameters
     ----------
-    graph : Graph, SciPy sparse matrix or array, or NetworkX graph
+    graph : Graph, pairs, SciPy matrix, data frame, or graph of NetworkX or igraph
         In a matrix A[i, j] is the arc i → j.
     trusted : iterable of node names or numbers
         Pages that are known to be good; each counts once.

@@ -61,7 +61,7 @@ class ReadOptions(ArchiveOptions, EdgeListOptions, SqliteOptions, SiteOptions, t
 
 @keywords(ReadOptions)
 def read(
-    source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | GraphLike,
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | GraphLike,
     **options: Unpack[ReadOptions],
 ) -> Graph:
     r"""Read a link graph.
@@ -70,13 +70,15 @@ def read(
 
     Parameters
     ----------
-    source : path-like, several of them, SciPy sparse matrix, NetworkX graph, or data frame
+    source : path-like, several of them, or graph in memory
         Archives (WARC, ARC, WAT), graph files of any format in :data:`inlink.sources.formats.FORMATS`, or folders of
         graphs and crawls. ``"-"`` is standard input. Several archives, several edge lists, or several folders are
         read into one graph, and the weights of equal arcs are added up. A path may be a pattern (``"*.wat.gz"``), a
         URL (``https://``, ``http://``, ``s3://``), or a list of paths (``"@wat.paths.gz"``), whose lines have a path
-        or URL, or a key, a tab, and a path or URL. A data frame of pandas, Dask or Polars, a relation of DuckDB or an
-        Arrow table has an arc in each row.
+        or URL, or a key, a tab, and a path or URL. A graph in memory is a list or array of pairs, as in
+        :meth:`Graph.from_arcs`; a sparse matrix of SciPy; a graph of NetworkX or igraph, which keeps the order of its
+        nodes; or a table with an arc in each row, such as a data frame of pandas, Dask or Polars, a relation of DuckDB
+        or an Arrow table.
     level : {"page", "host", "domain"} or None
         The kind of the nodes. None means pages for archives, and otherwise the level of the source. A graph of a finer
         level is folded with the defaults of :meth:`Graph.fold`.
@@ -189,13 +191,17 @@ def read(
     )
     own = {name: options[name] for entry in FORMATS.values() for name in entry.options}  # type: ignore[literal-required]
     base, workers = options["base"], options["workers"]
-    if not isinstance(source, str | os.PathLike | list | tuple):
+    if isinstance(source, str | os.PathLike):
+        source = [source]
+    if not isinstance(source, list | tuple) or not all(
+        isinstance(each, str | os.PathLike) for each in source
+    ):
         of_files = own | {"format": format, "strict": strict or None, "base": base, "max_node": max_node}
         return _adapt(_in_memory(cast("GraphLike", source), of_files, options["columns"], count), wanted)
     elsewhere = callable(workers)
     if not elsewhere:
         _WORKERS.check(workers, "`workers`")
-    paths = _paths([source] if isinstance(source, str | os.PathLike) else source, base)
+    paths = _paths(source, base)
     files = _recognised(paths, format, strict)
     _check_together(files, own, count)
     if files.formats == ["graph"] and len(paths) == 1:
