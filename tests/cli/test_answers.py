@@ -221,7 +221,7 @@ def test_several_candidates_are_named(world: Path, name: str, candidates: list[s
     with pytest.raises(UnknownNodeError) as error:
         run("page", "site", name)
     told = str(error.value)
-    assert ("Did you mean" in told) == bool(candidates)
+    assert ("did you mean" in told) == bool(candidates)
     assert all(f"{SITE}{candidate}" in told for candidate in candidates)
 
 
@@ -338,6 +338,14 @@ def test_a_reader_that_stops_is_no_error(tmp_path: Path, command: str, reader: s
     done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True)
     assert done.stderr == ""
     assert done.stdout.splitlines()[-1] == "0" or "--help" in command
+
+
+@pytest.mark.parametrize(
+    "command", ["find web ^b >&-", "find web ^b --json >&-", "find web zzz 2>&-", "find web zzz >&- 2>&-"]
+)
+def test_a_closed_stream_is_no_error(world: Path, command: str):
+    done = subprocess.run(["bash", "-c", f"{shlex.join(INLINK)} {command}"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_exit_codes_of_commands_are_those_of_the_process(world: Path):

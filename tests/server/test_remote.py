@@ -68,6 +68,10 @@ def ready(tmp_path_factory):
 LOOKS = [
     ["page", "@", A],
     ["page", "@", A, "--json"],
+    ["links", "@", A, "--json"],
+    ["path", "@", A, "--json"],
+    ["find", "@", ".", "--json"],
+    ["dump", "links", "@", "--json"],
     ["page", "@", "0000000000000001"],
     ["links", "@", A],
     ["links", "@", B],

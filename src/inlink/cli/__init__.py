@@ -60,6 +60,10 @@ def main() -> NoReturn:
     signal.signal(signal.SIGTERM, _interrupt)
     # OpenBLAS would start a thread for each processor when NumPy is imported, and no command uses them.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # They are None if they are closed, as by >&-.
+    if sys.stdout is None or sys.stderr is None:
+        nowhere = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+        sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
     try:
         code = commands.main(standalone_mode=False)
     except click.ClickException as error:

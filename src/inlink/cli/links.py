@@ -30,7 +30,7 @@ def links(folder: Path | str, page: str, as_json: bool) -> None:
     """Print the pages that link to a page, and the pages that it links to. For a crawl: of each page's latest visit."""
     if names_graph(folder):
         graph = graph_at(folder)
-        number = node_in(graph, page)
+        number = node_in(graph, page, folder)
         answer: dict[str, Any] = {"node": number}
         for name, row in (("inlinks", graph.inlinks), ("outlinks", graph.outlinks)):
             answer[name] = list(node_rows(graph, row(number).tolist()))
@@ -45,7 +45,7 @@ def _of_page(folder: Path | str, page: str) -> dict[str, Any]:
     from inlink.crawl.questions.table import parts
 
     view = view_of(folder)
-    number = asked(view, view.number, page)
+    number = asked(view, view.number, page, folder)
 
     def rows(direction: Literal["from", "to"]) -> Iterator[Row]:
         for part in parts(lambda cursor: view.links(number, direction, MOST_ROWS, cursor)):

@@ -97,7 +97,7 @@ def page_rows(pages: Iterable[Any]) -> Iterator[Row]:
     return ({"page": row.page, "url": row.url} for row in pages)
 
 
-def node_in(graph: "Graph", name: str) -> int:
+def node_in(graph: "Graph", name: str, place: Path) -> int:
     """Look up a node, by the end of its name too."""
     from inlink.graph import neighbours
 
@@ -106,10 +106,12 @@ def node_in(graph: "Graph", name: str) -> int:
             for rows, _ in neighbours.find(graph, expression):
                 yield [name for _, name in rows]
 
-    return _asked(partial(neighbours.node_of, graph), names, name)
+    return _asked(partial(neighbours.node_of, graph), names, name, place)
 
 
-def asked(view: "CrawlView | RemoteCrawl", ask: Callable[[str], Answer], page: str) -> Answer:
+def asked(
+    view: "CrawlView | RemoteCrawl", ask: Callable[[str], Answer], page: str, place: Path | str
+) -> Answer:
     """Ask about a page of a crawl, by the end of its URL too."""
     from inlink.crawl.questions.table import parts
 
@@ -117,14 +119,16 @@ def asked(view: "CrawlView | RemoteCrawl", ask: Callable[[str], Answer], page: s
         for part in parts(lambda cursor: view.find(expression, count=_MOST, cursor=cursor)):
             yield [row.url for row in part.rows]
 
-    return _asked(ask, urls, page)
+    return _asked(ask, urls, page, place)
 
 
 _MOST = 4
 """Number of candidates after which a search ends."""
 
 
-def _asked(ask: Callable[[str], Answer], search: Callable[[str], Iterator[list[str]]], name: str) -> Answer:
+def _asked(
+    ask: Callable[[str], Answer], search: Callable[[str], Iterator[list[str]]], name: str, place: Path | str
+) -> Answer:
     """Ask about a page or node. If no page has that name, ask about the only page whose URL ends with it.
 
     Raises
@@ -134,19 +138,18 @@ def _asked(ask: Callable[[str], Answer], search: Callable[[str], Iterator[list[s
     """
     try:
         return ask(name)
-    except UnknownNodeError as error:
-        if not name:
-            raise
-        for expression in (f"{re.escape(name)}$", f"(?i){re.escape(name)}"):
+    except UnknownNodeError:
+        advice = "search with `inlink find`"
+        for expression in (f"{re.escape(name)}$", f"(?i){re.escape(name)}") if name else ():
             names, searched = _first(search, expression)
             if len(names) == 1 and searched and expression.endswith("$"):
                 note(f"{name} is {names[0]}")
                 return ask(names[0])
             if names:
                 more = ", …" if len(names) == _MOST else ""
-                shown = ", ".join(map(printable, names[: _MOST - 1]))
-                raise UnknownNodeError(f"{error}. Did you mean {shown}{more}?") from None
-        raise
+                advice = f"did you mean {', '.join(map(printable, names[: _MOST - 1]))}{more}?"
+                break
+        raise UnknownNodeError(f"{name!r} is not known in {place}: {advice}") from None
 
 
 def _first(search: Callable[[str], Iterator[list[str]]], expression: str) -> tuple[list[str], bool]:

@@ -52,7 +52,7 @@ def near(
     if sharing and (hops or direction):
         raise click.UsageError("--sharing cannot be combined with --hops or --direction: leave them out")
     graph = graph_at(folder)
-    node = node_in(graph, page)
+    node = node_in(graph, page, folder)
     figures: Any
     if sharing:
         nodes, figures = neighbours.sharing(graph, node)

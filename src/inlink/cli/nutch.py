@@ -16,7 +16,7 @@ from inlink.cli.nutch_options import (
     url_rules,
 )
 from inlink.cli.options import Output
-from inlink.cli.show import printable, say, summary
+from inlink.cli.show import note, printable, say, summary
 
 __all__ = ["nutch"]
 
@@ -378,5 +378,8 @@ def linkdump(db: Path, url: str, **_: Any) -> None:
     from inlink.graph.graph import Graph
     from inlink.nutch.dumps import read_links
 
+    line = None
     for line in read_links(Graph.open(db), url):
         say(printable(line))
+    if line is None:
+        note(f"no page links to {url}")

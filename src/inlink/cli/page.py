@@ -11,6 +11,7 @@ from inlink.cli.lookups import asked, graph_at, names_graph, node_argument, node
 from inlink.cli.options import json_option
 from inlink.cli.remote import view_of
 from inlink.cli.show import say_fields, show_answer
+from inlink.errors import UnknownNodeError
 
 if TYPE_CHECKING:
     from inlink.store.page import Page
@@ -34,12 +35,10 @@ def page(folder: Path | str, page: str, as_json: bool) -> None:
         while (data := view.page(name)) and not data.searched:
             pass
         if data is None:
-            from inlink.crawl.questions.source import unknown
-
-            raise unknown(folder, name)
+            raise UnknownNodeError(name)
         return data
 
-    data = asked(view, known, page)
+    data = asked(view, known, page, folder)
     fields = asdict(data)
     fields["content_hash"] = fields["content_hash"].hex()
     fields["fingerprint"] = f"{data.fingerprint:016x}" if data.fingerprint else ""
@@ -66,7 +65,7 @@ def _show_node(folder: Path, name: str, as_json: bool) -> None:
     from inlink.rank.ranking import FORMAT, KIND, Ranking
 
     graph = graph_at(folder)
-    node = node_in(graph, name)
+    node = node_in(graph, name, folder)
     fields: dict[str, Any] = {
         "node": node,
         "name": None if graph.names is None else graph.names[node],

@@ -52,7 +52,7 @@ def _discovery(folder: Path | str, page: str) -> Iterator[Row]:
     from inlink.crawl.questions.table import parts
 
     view = view_of(folder)
-    number = asked(view, lambda name: view.path(name, 1), page).rows[0].page
+    number = asked(view, lambda name: view.path(name, 1), page, folder).rows[0].page
     for part in parts(lambda cursor: view.path(number, cursor=cursor)):
         yield from page_rows(part.rows)
 
@@ -62,7 +62,7 @@ def _shortest(folder: Path, page: str, origin: str) -> Iterator[Row]:
     from inlink.graph.neighbours import chain
 
     graph = graph_at(folder)
-    begin, end = node_in(graph, origin), node_in(graph, page)
+    begin, end = node_in(graph, origin, folder), node_in(graph, page, folder)
     nodes = chain(graph, begin, end)
     if nodes is None:
         note(f"no links lead from {label(graph, begin)} to {label(graph, end)}")

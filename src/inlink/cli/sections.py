@@ -129,8 +129,7 @@ class Sections(Uncut):
         """Run the command. If the reader of the output stops reading, as ``head`` does, end quietly."""
         try:
             super().invoke(ctx)
-            if sys.stdout is not None:
-                sys.stdout.flush()
+            sys.stdout.flush()
         except BrokenPipeError:
             for stream in (sys.stdout, sys.stderr):
                 # What is still in the buffers goes nowhere.

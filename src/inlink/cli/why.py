@@ -22,7 +22,7 @@ def why(folder: Path | str, page: str, moment: str | None, as_json: bool, **opti
     """Print the place of a page of DIR in the order, and why: priority, links, penalties, politeness, leases."""
     given = settings_given(options)
     view = view_of(folder, given) if moment is None else view_then(folder, moment, given)
-    reasons = asked(view, lambda name: view.why(name, seconds=1.0), page)
+    reasons = asked(view, lambda name: view.why(name, seconds=1.0), page, folder)
     while not reasons.inlinks_complete:
         reasons = view.why(reasons.page, seconds=1.0)
     show_answer(reasons, as_json, _say)
