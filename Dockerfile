@@ -3,14 +3,14 @@
 # The release workflow names the same image by its digest.
 ARG BASE=python:3.13-slim
 
-# On x86-64 and aarch64 the wheel has machine code of all kernels, so no command compiles. On others the first commands do.
+# On x86-64 and aarch64 the build compiles all kernels, which takes some minutes. On others the first commands compile.
 FROM ${BASE} AS wheel
 WORKDIR /inlink
 COPY LICENSE README.md pyproject.toml ./
 COPY ahead ahead
 COPY src src
-RUN case "$(uname -m)" in x86_64|aarch64) export HATCH_BUILD_HOOK_ENABLE_CUSTOM=true ;; esac; \
-    pip wheel --no-cache-dir --no-deps --wheel-dir dist .
+COPY website website
+RUN pip wheel --no-cache-dir --no-deps --wheel-dir dist .
 
 FROM ${BASE}
 COPY --from=wheel /inlink/dist /tmp/dist

@@ -13,16 +13,25 @@ CODE := $(CURDIR)/.cache/machinecode
 CHECKED := $(CURDIR)/.cache/checkedcode
 # Tests spend a fifth of their time waiting for other processes. One more worker than processors uses that time.
 WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+# tests with targets of their own
+APART := --ignore=tests/bench --ignore=tests/install
 .PHONY: demo dashboard docs man test bench-test bounds mutants mutants-python quick coverage search torture tables proto wheel wheel-test clean
 
-$(VENV)/ready: pyproject.toml
+$(VENV)/made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "inlink needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet --editable '.[dev]'
 	touch $@
 
-demo: $(VENV)/ready
+$(VENV)/ready: $(VENV)/made pyproject.toml
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	touch $@ $(VENV)/demo-ready
+
+$(VENV)/demo-ready: $(VENV)/made pyproject.toml
+	$(BIN)/pip install --quiet --editable '.[jit,plot,scrapy]'
+	touch $@
+
+demo: $(VENV)/demo-ready
 	$(BIN)/python demo/demo.py
 
 # the picture of the dashboard, in Debian's Chromium, of a crawl that three spiders work on
@@ -34,7 +43,7 @@ test: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(MAKE) --no-print-directory machinecode
-	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore=tests/bench
+	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(APART)
 	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m bench house
 ifeq ($(shell uname -s),Linux)
 	$(MAKE) --no-print-directory wheel-test
@@ -92,7 +101,7 @@ man: $(VENV)/ready
 
 # all tests but those marked slow: about half of the time of all
 quick: machinecode
-	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore=tests/bench -m "not slow"
+	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(APART) -m "not slow"
 
 # the tables of settings in the docs, from the one table in the code
 tables: $(VENV)/ready
@@ -121,19 +130,14 @@ machinecode: $(VENV)/ready
 	mkdir -p $(CODE)
 	$(BIN)/python -m ahead build $(CODE) $(INLINK_WHEEL_MACHINE)
 
-# the wheel, with machine code of all kernels; on Linux also for another machine: make wheel INLINK_WHEEL_MACHINE=aarch64
+# the wheel, with machine code of all kernels; ahead/linking.py has the other machines: make wheel INLINK_WHEEL_MACHINE=aarch64
 wheel: machinecode
 	rm -rf dist
-	HATCH_BUILD_HOOK_ENABLE_CUSTOM=true INLINK_MACHINE_CODE=$(CODE) $(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	INLINK_MACHINE_CODE=$(CODE) $(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
-# the wheel as a user gets it: an empty environment, no sources beside it, no extras, and no compiling; no library names
-# a folder of the machine that built it
+# installs of that wheel, of the clone, from git and of the sdist, each in an empty environment and without compiling
 wheel-test: wheel
-	rm -rf .cache/wheel && mkdir -p .cache
-	$(PYTHON) -m venv .cache/wheel
-	.cache/wheel/bin/pip install --quiet dist/inlink-*.whl
-	cd .cache && wheel/bin/python ../demo/check.py --base
-	! grep -l -a -F -e "$(CURDIR)" -e site-packages .cache/wheel/lib/python*/site-packages/inlink/base/machinecode/*.so
+	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n 2 tests/install
 
 clean:
 	rm -rf $(VENV) .cache dist site man demo/out

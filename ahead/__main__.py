@@ -8,15 +8,17 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from ahead.record import record
-
 
 def main(arguments: list[str]) -> int:
     """Run one of these."""
     match arguments:
         case ["record", "--add", *command] if command:
+            from ahead.record import record
+
             return record(command, add=True)
         case ["record", *command] if command:
+            from ahead.record import record
+
             return record(command)
         case ["build", folder, *machine] if len(machine) < 2:
             from ahead.build import build

@@ -7,9 +7,11 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from ahead.linking import TARGETS
 
 __all__ = ["TESTED", "build", "build_module", "check_versions"]
 
@@ -23,10 +25,16 @@ def check_versions() -> None:
     Raises
     ------
     RuntimeError
-        If one of them has another version than :data:`TESTED` says.
+        If one of them is missing, or has another version than :data:`TESTED` says.
     """
     for name, tested in TESTED.items():
-        installed = version(name)
+        try:
+            installed = version(name)
+        except PackageNotFoundError:
+            raise RuntimeError(
+                f"{name} is not installed, and INLINK_MACHINE_CODE names no folder with machine code of these sources: "
+                f"pip install '{name}=={tested}.*'"
+            ) from None
         if not f"{installed}.".startswith(f"{tested}."):
             raise RuntimeError(
                 f"machine code is tested with {name} {tested}, and {installed} is installed: run "
@@ -37,28 +45,33 @@ def check_versions() -> None:
 def build(folder: Path, machine: str = "") -> None:
     """Write a library for each level of a machine to a folder.
 
-    The machine is that of ``uname -m``, by default this one. Nothing is written for a machine without levels.
-    Libraries that are up to date are not made again: those in the folder itself, and those in the folder that
+    The machine is a key of :data:`ahead.linking.TARGETS`, by default this one. Nothing is written if this one is not
+    there. Libraries that are up to date are not made again: those in the folder itself, and those in the folder that
     ``INLINK_MACHINE_CODE`` names, which are copied.
 
     Raises
     ------
     RuntimeError
-        If a library cannot be made, or Numba or NumPy has a version that is not tested. ``INLINK_ANY_NUMBA=1`` allows
-        any version.
+        If a library cannot be made, the machine is unknown, or Numba or NumPy has a version that is not tested.
+        ``INLINK_ANY_NUMBA=1`` allows any version.
     """
-    machine = machine or os.uname().machine
-    levels = levels_of(machine)
-    if not levels:
-        print(f"no machine code is made for {machine}: Numba compiles kernels there", file=sys.stderr)
+    here = os.uname().machine if sys.platform == "linux" else sys.platform
+    if not machine and here not in TARGETS:
+        print(f"no machine code is made for {here}: Numba compiles kernels there", file=sys.stderr)
         return
-    given = os.environ.get("INLINK_MACHINE_CODE") or "off"
-    for ready in (folder, Path(given)):
-        libraries = [ready / f"{level}.so" for level in levels]
-        if all(map(_is_current, libraries)):
-            for library in libraries if ready != folder else []:
-                shutil.copy2(library, folder)
-            return
+    machine = machine or here
+    if machine not in TARGETS:
+        raise RuntimeError(f"no machine code can be made for {machine!r}, only for {', '.join(TARGETS)}")
+    levels = levels_of(machine)
+    libraries = [folder / f"{level}.so" for level in levels]
+    makers = max(path.stat().st_mtime for path in Path(__file__).parent.iterdir() if path.is_file())
+    if all(_is_current(library) and library.stat().st_mtime >= makers for library in libraries):
+        return
+    ready = Path(os.environ.get("INLINK_MACHINE_CODE") or "off")
+    if ready != folder and all(_is_current(ready / library.name) for library in libraries):
+        for library in libraries:
+            shutil.copy2(ready / library.name, library)
+        return
     if not os.environ.get("INLINK_ANY_NUMBA"):
         check_versions()
     from ahead.signatures import read
@@ -81,27 +94,21 @@ def build(folder: Path, machine: str = "") -> None:
 
 
 def levels_of(machine: str) -> list[str]:
-    """Return the levels of a machine. Systems other than Linux have none, because they cannot load the libraries.
+    """Return the levels of a machine.
 
     Code that checks bounds is for tests, so it is made for the level that all processors have.
     """
-    from inlink.base.jit import CHECKED
-    from inlink.base.machinecode import LEVELS
+    from inlink.base.machinecode import CHECKED, LEVELS
 
-    levels = [
-        level for level, (built_for, _) in LEVELS.items() if built_for == machine and sys.platform == "linux"
-    ]
+    levels = [level for level, (built_for, _) in LEVELS.items() if built_for == machine]
     return levels[-1:] if CHECKED else levels
 
 
 def _is_current(library: Path) -> bool:
-    """Return True for a library of the present kernels, made after the latest change of the programs that make it."""
-    from inlink.base.jit import stamp
+    """Return True for a library of the present kernels."""
+    from inlink.base.machinecode import stamp
 
-    if not library.is_file() or stamp().encode() not in library.read_bytes():
-        return False
-    makers = [path for path in Path(__file__).parent.iterdir() if path.is_file()]
-    return library.stat().st_mtime >= max(path.stat().st_mtime for path in makers)
+    return library.is_file() and stamp().encode() in library.read_bytes()
 
 
 def build_module(module: str, machine: str, folder: Path) -> None:

@@ -12,6 +12,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 from numba.core.runtime import nrtdynmod
 
+from ahead.linking import TARGETS
 from ahead.signatures import Text, described, type_of
 
 __all__ = ["Native", "compiled", "flags_of", "kernel_at"]
@@ -67,7 +68,7 @@ class _Codegen(AOTCPUCodegen):
     """Numba's compiler of object files, for this machine or another one."""
 
     def __init__(self, machine: str, cpu: str) -> None:
-        self._triple = f"{machine}-unknown-linux-gnu"
+        self._triple = TARGETS[machine].triple
         super().__init__("inlink", cpu)
 
     def _init(self, module: Any) -> None:
@@ -104,7 +105,7 @@ def compiled(
     cpus : list of str
         LLVM's names of the processors, such as ``"x86-64-v3"``.
     machine : str
-        The machine, as ``uname -m`` prints it.
+        A key of :data:`ahead.linking.TARGETS`.
 
     Returns
     -------

@@ -1,19 +1,42 @@
-"""Hatch's build hook: puts machine code and manual pages into a wheel. ``make wheel`` turns it on."""
+"""The build of wheels: Hatch's backend, with a hook that adds machine code of the kernels and manual pages.
+
+``INLINK_MACHINE_CODE=off pip install .`` makes a wheel without machine code, which needs Numba. If the variable names a
+folder of libraries that are ready, nothing is compiled.
+"""
 
 import os
+import platform
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
+from hatchling.build import *  # noqa: F403
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-__all__ = ["MachineCode"]
+from ahead.build import TESTED
+from ahead.linking import TARGETS
 
-# Stable ABI, no version of Python in it: one wheel for all from 3.11 on. The variable names the machine of `uname -m`.
-MACHINE = os.environ.get("INLINK_WHEEL_MACHINE") or os.uname().machine
-TAG = f"py3-none-manylinux_2_28_{MACHINE}"
+READY = os.environ.get("INLINK_MACHINE_CODE", "")
+
+
+def _machine() -> str:
+    """Return the machine to compile for, a key of TARGETS; empty for a wheel without machine code.
+
+    Numba has no wheels for musl, and nothing was tested on macOS: there only the wheels of releases have machine code.
+    """
+    if READY == "off":
+        return ""
+    here = platform.machine() if platform.libc_ver()[0] == "glibc" else ""
+    return os.environ.get("INLINK_WHEEL_MACHINE") or (here if here in TARGETS else "")
+
+
+def get_requires_for_build_editable(  # type: ignore[no-redef]
+    config_settings: dict[str, Any] | None = None,
+) -> list[str]:
+    """Return what an editable install needs to be built: no compiler, because Numba compiles its kernels."""
+    return ["editables~=0.3"]
 
 
 class MachineCode(BuildHookInterface[Any]):
@@ -23,8 +46,9 @@ class MachineCode(BuildHookInterface[Any]):
 
     def dependencies(self) -> list[str]:
         """Return what the build needs: inlink's own dependencies, Numba for the kernels, and a C compiler."""
-        core = self.build_config.builder.metadata.core
-        return [*core.dependencies, *core.optional_dependencies["jit"], "ziglang>=0.13"]
+        compilers = [*(f"{name}=={tested}.*" for name, tested in TESTED.items()), "ziglang>=0.13"]
+        core = self.build_config.builder.metadata.core.dependencies
+        return [*core, *compilers] if _machine() and not READY else list(core)
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Make the libraries and the pages, and add them to the wheel. An editable install has none."""
@@ -32,19 +56,24 @@ class MachineCode(BuildHookInterface[Any]):
             return
         self._folder = tempfile.TemporaryDirectory()
         root, code, manual = Path(self.root), Path(self._folder.name, "code"), Path(self._folder.name, "man")
-        paths = os.pathsep.join([str(root), str(root / "src"), *sys.path])
-        code.mkdir()
-        for command in (["ahead", "build", str(code), MACHINE], ["website.man", str(manual)]):
-            subprocess.run(
-                [sys.executable, "-m", *command], check=True, env=os.environ | {"PYTHONPATH": paths}
-            )
+        paths = [str(root), str(root / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+        subprocess.run([sys.executable, "-m", "website.man", str(manual)], check=True, env=environment)
         build_data["shared_data"][str(manual)] = "share/man/man1"
-        if not any(code.iterdir()):
-            # A machine without machine code gets a plain wheel.
+        machine = _machine()
+        if not machine:
             return
+        code.mkdir()
+        command = [sys.executable, "-m", "ahead", "build", str(code), machine]
+        if subprocess.run(command, env=environment).returncode:
+            raise SystemExit(
+                "inlink: its loops were not compiled, for the reason above. To install it without machine code, set "
+                "INLINK_MACHINE_CODE=off, and install inlink[jit]."
+            )
         build_data["force_include"][str(code)] = "inlink/base/machinecode"
         build_data["pure_python"] = False
-        build_data["tag"] = TAG
+        # The kernels use only Python's stable ABI, so one wheel serves all versions.
+        build_data["tag"] = f"py3-none-{TARGETS[machine].tag}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove what was made outside of the wheel."""

@@ -4,11 +4,30 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
-__all__ = ["link"]
+__all__ = ["TARGETS", "link"]
 
-# The oldest C library on which wheels run: that of Debian 10 and RHEL 8.
-_LIBRARY = "linux-gnu.2.28"
+
+class Target(NamedTuple):
+    """A kind of machine: its names in LLVM, in the C compiler and in the file names of wheels."""
+
+    triple: str
+    zig: str
+    tag: str
+
+
+# The oldest C library on which wheels run is that of Debian 10 and RHEL 8. The libraries also load with musl: it takes
+# the names of glibc's files for its own, and has all functions that they call.
+TARGETS = {
+    "x86_64": Target(
+        "x86_64-unknown-linux-gnu", "x86_64-linux-gnu.2.28", "manylinux_2_28_x86_64.musllinux_1_2_x86_64"
+    ),
+    "aarch64": Target(
+        "aarch64-unknown-linux-gnu", "aarch64-linux-gnu.2.28", "manylinux_2_28_aarch64.musllinux_1_2_aarch64"
+    ),
+}
+"""The machines that machine code can be made for: those of Linux by the name of ``uname -m``."""
 
 
 def link(source: str, objects: list[bytes], library: Path, machine: str = "x86_64") -> None:
@@ -23,7 +42,7 @@ def link(source: str, objects: list[bytes], library: Path, machine: str = "x86_6
     library : Path
         The file to write.
     machine : str
-        The machine that runs it, as ``uname -m`` prints it.
+        The machine that runs it, a key of :data:`TARGETS`.
 
     Raises
     ------
@@ -36,27 +55,18 @@ def link(source: str, objects: list[bytes], library: Path, machine: str = "x86_6
         files = [folder / f"kernels{number}.o" for number in range(len(objects))]
         for file, machine_code in zip(files, objects, strict=True):
             file.write_bytes(machine_code)
-        command = [
-            sys.executable,
-            "-m",
-            "ziglang",
-            "cc",
-            "-target",
-            f"{machine}-{_LIBRARY}",
-            "-shared",
-            "-fPIC",
+        command = [sys.executable, "-m", "ziglang", "cc", "-target", TARGETS[machine].zig, "-shared", "-fPIC"]
+        command += [
             "-O2",
             "-s",
+            "-std=c11",
+            "-Wall",
+            "-Wextra",
+            "-Wno-unused-function",
+            "-fvisibility=hidden",
         ]
-        command += ["-std=c11", "-Wall", "-Wextra", "-Wno-unused-function", "-fvisibility=hidden"]
-        command += [
-            "-fno-sanitize=all",
-            "-Wl,--allow-shlib-undefined",
-            "-Wl,-z,lazy",
-            "-o",
-            str(folder / "made.so"),
-        ]
-        command += [str(folder / "stubs.c"), *map(str, files), "-lm"]
+        command += ["-fno-sanitize=all", "-Wl,--allow-shlib-undefined", "-Wl,-z,lazy"]
+        command += ["-o", str(folder / "made.so"), str(folder / "stubs.c"), *map(str, files), "-lm"]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(
