@@ -2,16 +2,26 @@
 
 import re
 import signal
+import sys
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from inlink.errors import ParameterError
+from inlink.base.strings import Strings
+from inlink.errors import MissingExtraError, ParameterError
 from inlink.frontier.revisit import ChangeRate, History
 from inlink.frontier.rules import Rules
+from inlink.urls import matching
 from inlink.urls.canonical import MAX_LENGTH, canonical
-from inlink.urls.patterns import LONGEST, MOST_INSTRUCTIONS, NUTCH_LOOPS, compiled, repeats_segments
+from inlink.urls.patterns import (
+    _SIMPLE,
+    LONGEST,
+    MOST_INSTRUCTIONS,
+    NUTCH_LOOPS,
+    compiled,
+    repeats_segments,
+)
 
 
 @pytest.mark.parametrize(
@@ -158,3 +168,64 @@ def test_a_search_knows_it_too(tmp_path):
         assert [row.url for row in found.rows] == ["http://a.com/x/y/x/y/x/"]
         with pytest.raises(ParameterError, match="lookaround"):
             crawl.view.find("a(?=b)")
+
+
+@pytest.fixture
+def without_re2(monkeypatch):
+    monkeypatch.setitem(sys.modules, "re2", None)
+    monkeypatch.setattr(matching, "re2", None)
+    compiled.cache_clear()
+    yield
+    compiled.cache_clear()
+
+
+ATOMS = ["a", ".", "/", "[a-c/]", "[^a]", r"\.", r"\d", r"\b", "^", "$", "[.?*]", "(?:a|/b)", "(|b)", "|"]
+
+
+@given(st.lists(st.sampled_from(ATOMS), max_size=6).map("".join), st.text("abc/.?1\x7f", max_size=12))
+def test_simple_expressions_mean_the_same_without_re2(text, url):
+    wanted = compiled(text)
+    if not _SIMPLE.fullmatch(text):
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "re2", None)
+        simple = compiled.__wrapped__(text)
+    assert isinstance(simple.program, re.Pattern)
+    assert (simple.found_in(url), simple.begins(url)) == (wanted.found_in(url), wanted.begins(url))
+
+
+@pytest.mark.parametrize(
+    "text", ["a+", "a*b", "a?", "a{2}", "(a|b)(c)", "(?i)a", r"\pL", "[[:alpha:]]", r"\Qa\E", "é"]
+)
+def test_without_re2_other_expressions_are_refused_in_one_line(text, without_re2):
+    with pytest.raises(
+        MissingExtraError, match=r"^rules, line 3: the regular expression '.*' needs re2: pip install"
+    ):
+        compiled(text, "rules, line 3")
+
+
+def test_a_simple_expression_that_is_wrong_is_refused_without_re2(without_re2):
+    with pytest.raises(
+        ParameterError, match=r"'.z-a.' is not a valid regular expression: bad character range"
+    ):
+        compiled("[z-a]")
+
+
+@pytest.mark.parametrize(
+    ("kind", "expression", "rows"),
+    [
+        ("glob", "a[*]?c", [0]),
+        ("glob", "*b*", [0, 1, 2]),
+        ("text", "A[", [0]),
+        ("text", "XYZ", [2]),
+        ("regex", "^(a|b)", [0, 1]),
+        ("regex", NUTCH_LOOPS, [2]),
+    ],
+)
+def test_names_are_searched_without_re2(kind, expression, rows, without_re2):
+    names = Strings.of([b"a[b]bc", b"b\xff\xc3\xa9", b"/xyz/b/xyz/a/xyz/"])
+    assert matching.matcher(expression, kind)(names).tolist() == rows
+
+
+def test_a_pattern_takes_no_time_without_re2(without_re2):
+    assert matching.matcher("*a" * 30 + "b", "glob")(Strings.of([b"a" * 2000])).tolist() == []

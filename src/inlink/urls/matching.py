@@ -1,16 +1,25 @@
-"""Search URLs or other names for an expression, all names of a column at once and in linear time."""
+"""Search URLs or other names for an expression, all names of a column at once and in linear time.
 
+Without RE2 each name is searched alone, by Python's engine, which takes bytes for characters. This is safe for patterns
+too: :mod:`fnmatch` never goes back behind the text between two stars.
+"""
+
+import fnmatch
 import re
 from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-import re2
 
 from inlink.base.arrays import Int64Array
 from inlink.base.strings import Strings
 from inlink.errors import ParameterError
 from inlink.urls.patterns import Pattern, compiled, repeats_segments
+
+try:
+    import re2
+except ModuleNotFoundError:
+    re2 = None
 
 __all__ = ["Kind", "matcher"]
 
@@ -20,13 +29,14 @@ Kind = Literal["regex", "glob", "text"]
 _ROWS = 1 << 12
 # An expression with ends of the whole text, quoted text or flags is searched for in each name alone.
 _BY_TEXT = re.compile(r"\\[AzQC]|\(\?(?!:|P?<|i\))")
-# With these options no match goes beyond a line.
-_LINES = re2.Options()
-_LINES.never_nl = _LINES.never_capture = True
-_LINES.log_errors = False
-_BYTES = re2.Options()
-_BYTES.encoding = re2.Options.Encoding.LATIN1
-_BYTES.log_errors = False
+if re2:
+    # With these options no match goes beyond a line.
+    _LINES = re2.Options()
+    _LINES.never_nl = _LINES.never_capture = True
+    _LINES.log_errors = False
+    _BYTES = re2.Options()
+    _BYTES.encoding = re2.Options.Encoding.LATIN1
+    _BYTES.log_errors = False
 
 
 def matcher(expression: str, kind: Kind = "regex") -> Callable[[Strings], Int64Array]:
@@ -44,6 +54,8 @@ def matcher(expression: str, kind: Kind = "regex") -> Callable[[Strings], Int64A
     ------
     inlink.errors.ParameterError
         If ``kind`` is unknown, or ``expression`` is not a valid regular expression.
+    inlink.errors.MissingExtraError
+        If RE2 is not installed, for a regular expression that is not simple (:mod:`inlink.urls.patterns`).
     """
     if kind not in ("regex", "glob", "text"):
         raise ParameterError(f"`kind` must be 'regex', 'glob' or 'text'; got {kind!r}")
@@ -51,12 +63,18 @@ def matcher(expression: str, kind: Kind = "regex") -> Callable[[Strings], Int64A
         pattern = compiled(expression)
         if pattern.by_hand:
             return lambda urls: _rows(lambda url: repeats_segments(url.decode("utf-8", "replace")), urls)
+    elif re2 is None:
+        glob = r"\A" + fnmatch.translate(expression.replace("[", "[[]"))
+        text = glob if kind == "glob" else "(?i)" + re.escape(expression)
+        pattern = Pattern(text, re.compile(text.encode("utf-8", "replace")))
     elif kind == "glob":
         wild = {"*": ".*", "?": "."}
         pattern = compiled("^" + "".join(wild.get(char) or re.escape(char) for char in expression) + "$")
     else:
         pattern = compiled("(?i)" + re.escape(expression))
-    lines = None if _BY_TEXT.search(pattern.text) else re2.compile(f"(?m){pattern.text}", _LINES)
+    lines = (
+        None if re2 is None or _BY_TEXT.search(pattern.text) else re2.compile(f"(?m){pattern.text}", _LINES)
+    )
     return lambda urls: np.concatenate(
         [
             np.empty(0, np.int64),
@@ -102,7 +120,7 @@ def _rows(matches: Callable[[bytes], object], urls: Strings) -> Int64Array:
 def _search_of(pattern: Pattern, urls: Strings) -> Callable[[bytes], object]:
     """Return the function that searches a name. A dot matches a character, and a byte in names that are not UTF-8."""
     in_text: Callable[[bytes], object] = pattern.program.search
-    if urls.is_utf8():
+    if re2 is None or urls.is_utf8():
         return in_text
     in_bytes = re2.compile(pattern.text.encode("utf-8", "replace"), _BYTES).search
 

@@ -15,13 +15,17 @@ One expression with backreferences is accepted: the rule against loops in Nutch'
 :data:`NUTCH_LOOPS`. A function of this module does the same.
 
 An expression may use 8 MiB for the states that it caches.
+
+Without RE2 (``inlink[re2]``), Python's engine matches ASCII expressions with at most one group and no repetition.
+Their time does not depend on what strangers put into URLs. Others are refused.
 """
 
 import re
 from functools import lru_cache
 from typing import Any
 
-from inlink.errors import ParameterError
+from inlink.base.extras import load
+from inlink.errors import MissingExtraError, ParameterError
 
 __all__ = ["LONGEST", "MOST_INSTRUCTIONS", "NUTCH_LOOPS", "Pattern", "compiled", "repeats_segments"]
 
@@ -35,6 +39,9 @@ NUTCH_LOOPS = r".*(/[^/]+)/[^/]+\1/[^/]+\1/"
 """Nutch's rule against loops: a segment of the path occurs three times, each time two segments after the last."""
 
 _LOOPS = re.compile(r"(\.\*)?" + re.escape(NUTCH_LOOPS.removeprefix(".*")) + r"(?:\.\*)?")
+
+_ATOM = r"(?:[^\\\[\](){}|*+?]|\\[dDsSwWbB\W]|\[\^?(?:[^\\\[\]]|\\[dDsSwW\W])+\])*"
+_SIMPLE = re.compile(rf"{_ATOM}(?:\((?:\?:)?{_ATOM}(?:\|{_ATOM})*\){_ATOM}|(?:\|{_ATOM})*)", re.ASCII)
 
 _ALTERNATIVES = (
     (r"perl operator: \(\?<?[=!]", "lookaround", "give two rules instead, one in `allow` and one in `deny`"),
@@ -64,7 +71,7 @@ class Pattern:
     by_hand : bool
         Whether it is :data:`NUTCH_LOOPS`, which RE2 cannot match.
     program : object
-        The compiled expression of the module ``re2``; None if `by_hand` is set.
+        The compiled expression of the module ``re2`` (or ``re``); None if `by_hand` is set.
     """
 
     __slots__ = ("_match", "_search", "by_hand", "program", "text")
@@ -102,6 +109,8 @@ def compiled(text: str, place: str = "") -> Pattern:
     ------
     inlink.errors.ParameterError
         If RE2 does not know the expression, or it is too long or too large.
+    inlink.errors.MissingExtraError
+        If RE2 is not installed, and the expression is not simple enough for Python's engine.
 
     Examples
     --------
@@ -120,9 +129,16 @@ def compiled(text: str, place: str = "") -> Pattern:
         raise ParameterError(
             f"{where}{shown} is not a valid regular expression: RE2 does not know {{,n}}; write {{0,n}}"
         )
-    # Most crawls have no expressions.
-    import re2
-
+    try:
+        # Most crawls have no expressions.
+        re2 = load("re2", "re2", f"{where}the regular expression {shown}")
+    except MissingExtraError:
+        if not (text.isascii() and _SIMPLE.fullmatch(text)):
+            raise
+        try:
+            return Pattern(text, re.compile(text.encode()))
+        except re.error as error:
+            raise ParameterError(f"{where}{shown} is not a valid regular expression: {error}") from None
     options = re2.Options()
     options.log_errors = False
     try:
