@@ -7,7 +7,6 @@ would double for a moment and the crawl would stop for seconds.
 import ctypes
 import mmap
 import os
-import resource
 from functools import cache
 from typing import Any
 
@@ -32,6 +31,11 @@ def most_pages() -> int:
 
     A limit of the process's address space (``ulimit -v``) lowers it, so that some crawls still fit into that limit.
     """
+    try:
+        import resource
+    except ModuleNotFoundError:
+        # Windows has no crawls, but commands on graphs load the declarations of a crawl's columns.
+        return 1 << 26
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError):

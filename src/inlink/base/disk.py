@@ -5,10 +5,18 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from inlink.errors import InlinkError, OutputError, StoreError
 
-__all__ = ["described", "described_errors", "remove_folder", "sync_path", "umask", "unwritable"]
+# Windows has no such locks. Graphs are built there without locks, and crawls are refused.
+fcntl: Any
+try:
+    import fcntl
+except ModuleNotFoundError:
+    fcntl = None
+
+__all__ = ["described", "described_errors", "fcntl", "remove_folder", "sync_path", "umask", "unwritable"]
 
 
 _REMEDIES = {
@@ -69,7 +77,13 @@ def umask() -> int:
 
 def sync_path(path: Path) -> None:
     """Wait until a file or folder is safe from a power cut."""
-    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except PermissionError:
+        # Windows opens no folders.
+        if path.is_dir():
+            return
+        raise
     try:
         os.fsync(descriptor)
     except OSError:

@@ -304,7 +304,8 @@ class FolderWriter:
             writer.close()
             self.header.files[name] = FileEntry(writer.dtype.str, writer.length, writer.crc32)
             if sync:
-                with writer.path.open("rb") as file:
+                # Windows syncs only files that are open for writing.
+                with writer.path.open("r+b") as file:
                     os.fsync(file.fileno())
 
     def _abandon(self) -> None:
@@ -495,12 +496,12 @@ def atomic_file(path: str | os.PathLike[str], *, sync: bool = True, secret: bool
         work = _begun(stack, target, unfinished_file)
         try:
             yield work
+            if sync:
+                with work.open("r+b") as file:
+                    os.fsync(file.fileno())
             # The folder was made for this user alone.
             if not secret:
                 work.chmod(0o666 & ~umask())
-            if sync:
-                with work.open("rb") as file:
-                    os.fsync(file.fileno())
             work.replace(target)
             if sync:
                 sync_path(target.parent)

@@ -4,16 +4,15 @@ An unfinished file or folder is hidden, and its name ends in ``.inlink-unfinishe
 lock on it (``flock``), which the system releases when the process ends, even by kill -9. The process that makes the
 next unfinished file in the same folder removes those without a lock. A process id could not replace the lock, because
 another program may get the same id, and the id has no meaning on another host or in another container. On a file system
-without locks, unfinished files are not removed.
+without locks, and on Windows, unfinished files are not removed.
 """
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from inlink.base.disk import remove_folder
+from inlink.base.disk import fcntl, remove_folder
 
 __all__ = ["SUFFIX", "remove_abandoned", "unfinished_file", "unfinished_folder"]
 
@@ -71,6 +70,9 @@ def _held(target: Path, make: Callable[[str], str], mode: int) -> Iterator[Path]
     prefix = f".{target.name[:_LONGEST].lstrip('.')}."
     while True:
         path = Path(make(prefix))
+        if fcntl is None:
+            yield path
+            return
         try:
             descriptor = os.open(path, mode | os.O_NOFOLLOW)
         except FileNotFoundError:
@@ -93,6 +95,8 @@ def _held(target: Path, make: Callable[[str], str], mode: int) -> Iterator[Path]
 
 def remove_abandoned(folder: Path) -> None:
     """Remove the unfinished files and folders in a folder that are this user's and that no process holds."""
+    if fcntl is None:
+        return
     try:
         entries = [entry for entry in os.scandir(folder) if entry.name.endswith(SUFFIX)]
     except OSError:

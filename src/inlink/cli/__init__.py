@@ -78,9 +78,11 @@ def main() -> NoReturn:
 
         _fail(described(error, "a file"))
     except ModuleNotFoundError as error:
-        if error.name != "numba":
+        if error.name not in ("fcntl", "resource"):
             raise
-        _fail("there is no machine code for this system, so Numba is needed: pip install 'inlink[jit]'")
+        _fail(
+            "crawls need Linux or macOS: this system has no locks on files (fcntl); graphs and ranks need none"
+        )
     except RuntimeError as error:
         if "start new thread" not in str(error):
             raise

@@ -5,7 +5,6 @@ until the graph is complete. The header of a part has the name and the version o
 """
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import shutil
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 import inlink
+from inlink.base.disk import fcntl
 from inlink.base.folder import atomic_file, check_target
 from inlink.base.progress import track
 from inlink.base.remote import UnreachableError
@@ -157,13 +157,14 @@ class PartFolder:
     def __enter__(self) -> "PartFolder":
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(self.path, os.O_RDONLY)
+            self._lock = os.open(self.path if fcntl else os.devnull, os.O_RDONLY)
         except OSError as error:
             raise OutputError(f"{self.path}: cannot be written ({error.strerror})") from None
         try:
             with contextlib.suppress(OSError):
                 try:
-                    fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    if fcntl:
+                        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
                     raise InUseError(f"{self.path}: another process builds there now") from None
             self._check_settings()

@@ -19,7 +19,6 @@ that no other writer has synced. A writer that finds another one stops, and take
 
 import contextlib
 import errno
-import fcntl
 import io
 import os
 import threading
@@ -609,6 +608,9 @@ def _hold(file: int, path: Path) -> bool:
 
     A few attempts are made, because a process that only tests the lock holds it for microseconds.
     """
+    # Commands on graphs load this module too, also on Windows.
+    import fcntl
+
     for wait in (0.01, 0.05, 0.2, 0):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
