@@ -5,6 +5,7 @@ import gzip
 import http.client
 import itertools
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -335,12 +336,17 @@ def test_faults_of_a_crawl_do_not_name_its_folder(tmp_path, monkeypatch):
         monkeypatch.undo()
 
 
-def test_crawls_are_closed_if_the_server_does_not_begin_to_serve(tmp_path):
+def test_the_server_says_its_addresses_and_closes_its_crawls_if_it_does_not_begin_to_serve(tmp_path):
+    lines = []
+
     def say(line):
-        raise BrokenPipeError
+        lines.append(line)
+        if line.startswith("dashboard"):
+            raise BrokenPipeError
 
     with pytest.raises(BrokenPipeError):
         serve([tmp_path / "c"], Options(port=0, tokens=tmp_path / "t"), say)
+    assert re.fullmatch(r"(http://127\.0\.0\.1:\d+/)v1/crawls/c\n.*: \1", "\n".join(lines[-2:]))
     with Crawl(tmp_path / "c") as crawl:
         assert crawl.seed(["http://a.example/"]) == 1
 

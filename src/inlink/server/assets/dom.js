@@ -73,5 +73,11 @@ export const placeOf = (url) => `#page=${encodeURIComponent(url)}`;
 /** A link to a page of the crawl, as this dashboard shows it. */
 export const pageLink = (url, text = url) => make("a", { href: placeOf(url), class: "text" }, text);
 
+/** The first ten rows in an element, and the others in one below a line that unfolds them. */
+export const folded = (rows, wrap) => [
+  wrap(rows.slice(0, 10)),
+  rows.length > 10 && make("details", { "data-key": "more" }, make("summary", {}, `${count(rows.length - 10)} more`), wrap(rows.slice(10))),
+];
+
 /** A button. */
 export const button = (text, onclick, attributes = {}) => make("button", { type: "button", onclick, ...attributes }, text);

@@ -1,5 +1,5 @@
 // Hosts with queue, delay, next due and failures, and what an operator may do about them.
-import { $, button, count, make, plain, put, time, when } from "./dom.js";
+import { $, button, count, folded, make, plain, put, time, when } from "./dom.js";
 import { change, ending, get, tell, trying } from "./api.js";
 import { isUsed } from "./lists.js";
 
@@ -18,11 +18,15 @@ export async function showHosts(force = false) {
   put(
     box,
     make("p", {}, found.known > found.rows.length ? `These ${count(found.rows.length)} of ${count(found.known)} hosts have most pages that wait:` : "By the number of pages that wait:"),
-    make(
-      "table",
-      {},
-      make("thead", {}, make("tr", {}, HEADS.map((name) => make("th", { scope: "col" }, name)), steers && make("th", { scope: "col" }, "change"))),
-      make("tbody", {}, found.rows.map((host) => row(host, steers))),
+    folded(
+      found.rows.map((host) => row(host, steers)),
+      (rows) =>
+        make(
+          "table",
+          {},
+          make("thead", {}, make("tr", {}, HEADS.map((name) => make("th", { scope: "col" }, name)), steers && make("th", { scope: "col" }, "change"))),
+          make("tbody", {}, rows),
+        ),
     ),
   );
 }

@@ -1,5 +1,5 @@
 // Errors by cause, the next fifty, and the best pages.
-import { $, amount, count, draw, make, pageLink, plain, put, share, time, when } from "./dom.js";
+import { $, amount, count, draw, folded, make, pageLink, plain, put, share, time, when } from "./dom.js";
 import { get } from "./api.js";
 import { whyOf } from "./why.js";
 
@@ -75,8 +75,10 @@ export async function showOrder() {
     put(box, make("p", { class: "note" }, "Nothing waits that may be handed out."));
     return;
   }
-  put(box, make("ol", { class: "rows places" }, rows.map(orderRow)), make("p", { class: "note" }, "This list stands still while one of its rows is open."));
+  put(box, folded(rows.map(orderRow), places), make("p", { class: "note" }, "This list stands still while a part of it is open."));
 }
+
+const places = (rows) => make("ol", { class: "rows places" }, rows);
 
 function orderRow(row) {
   const inside = make("div", { class: "why" });
@@ -120,10 +122,9 @@ export async function showTop() {
   if (isUsed(box)) return;
   put(
     box,
-    make(
-      "ol",
-      { class: "rows places" },
+    folded(
       found.rows.map((row) => make("li", {}, make("span", { class: "number place" }, row.place), " ", pageLink(row.url), " ", make("span", { class: "note number" }, amount(row.value)))),
+      places,
     ),
     found.cursor !== null && make("p", { class: "note" }, `of the first ${count(found.searched)} of ${count(found.known)} pages`),
   );
