@@ -252,7 +252,7 @@ return [texts.length, boxes.flatMap(([name, a], k) =>
 def site() -> tuple[list[str], list[tuple[int, int]]]:
     """A site with hostile names, in which all pages link to the first by their menu, and to the next page."""
     names = ["https://e.org/", *(f"https://e.org/{part}/page-{k}.html" for part in "abc" for k in range(30))]
-    names += ["https://e.org/a/caf%C3%A9", *HOSTILE[:4], f"https://e.org/b/{HOSTILE[0]}"]
+    names += ["https://e.org/a/caf%C3%A9", "\u202edesrever", *HOSTILE[:4], f"https://e.org/b/{HOSTILE[0]}"]
     pairs = {(k, end) for k in range(1, len(names)) for end in (0, (k * 7) % len(names), k - 1) if k != end}
     return names, sorted(pairs)
 
@@ -278,6 +278,7 @@ def test_the_page_shows_searches_and_follows_links(tmp_path: Path, width: int, p
         assert "e.org" in window.run(
             "return [...document.querySelectorAll('#labels text')].map((one) => one.textContent).join(' ')"
         )
+        assert "\ufffddesrever" in window.text("tbody")
         # A search finds a node by its name and by its label.
         rows = "return [...document.querySelectorAll('tbody tr:not([hidden]) button')].map((one) => one.textContent)"
         for text in ("caf%C3", "CAFÉ"):

@@ -89,6 +89,7 @@ def write_page(
         # The links that are drawn come first.
         "links": drawn + sorted(set(arcs) - set(drawn)),
         "drawn": len(drawn),
+        "around": around is not None,
     }
     assets = files("inlink.sources") / "assets"
     texts = {kind: (assets / f"page.{kind}").read_text() for kind in ("html", "css", "js")}

@@ -7,9 +7,13 @@ const make = (kind, parent, text = "") => Object.assign(parent.appendChild(docum
 const set = (element, values) => Object.entries(values).forEach(([name, value]) => element.setAttribute(name, value));
 
 $("facts").textContent = `${data.facts}. The area of a disc shows ${data.by}.`;
-const sections = data.sections.map((name) => ({ name, nodes: [] }));
+// Characters that nobody sees, or that turn the direction of text around, are shown as �.
+const plain = (text) => text.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, "\ufffd");
+const sections = data.sections.map((name) => ({ name: plain(name), nodes: [] }));
 nodes.forEach((node, k) => {
   node.k = k;
+  node.label = plain(node.label);
+  node.drawn = 0;
   node.home = sections[node.section];
   node.home.nodes.push(node);
   node.links = new Map([[node, "here"]]);
@@ -18,7 +22,10 @@ const links = data.links.map(([i, j], k) => {
   const [from, to] = [nodes[i], nodes[j]];
   from.links.set(to, from.links.has(to) ? "both" : "out");
   to.links.set(from, to.links.has(from) ? "both" : "in");
-  return { from, to, drawn: k < data.drawn };
+  const drawn = k < data.drawn;
+  from.drawn += drawn;
+  to.drawn += drawn;
+  return { from, to, drawn };
 });
 
 // The layout: a tile for each section, and forces between its nodes.
@@ -74,9 +81,8 @@ function layout(width, height) {
       }
     }
     for (const { from, to, drawn } of links) {
-      if (!drawn) continue;
-      const x = to.x - from.x, y = to.y - from.y, near = from.home === to.home ? 1 : 0.02;
-      const pull = (near * Math.hypot(x, y)) / (60 + 10 * Math.min(from.links.size, to.links.size));
+      if (!drawn || from.home !== to.home) continue;
+      const x = to.x - from.x, y = to.y - from.y, pull = Math.hypot(x, y) / (15 + 5 * Math.max(from.drawn, to.drawn));
       const [dx, dy] = [x * pull, y * pull].map((value) => value / (1 + pull / 8));
       from.dx += dx; from.dy += dy; to.dx -= dx; to.dy -= dy;
     }
@@ -103,13 +109,14 @@ function layout(width, height) {
 }
 
 // The picture. A point of the layout is at (x, y) · zoom + shift of the window.
+svg.style.setProperty("--faintness", Math.min(0.35, 6 / Math.sqrt(data.drawn + 1)));
 let box = { width: 0, height: 0 }, zoom = 1, shift = [0, 0], chosen = null, lit = null;
 for (const section of sections) section.rect = draw("rect", $("tiles"));
 for (const link of links) link.line = draw("line", $("lines"));
 for (const node of nodes) {
   node.circle = draw("circle", $("discs"));
   node.circle.style.fill = `hsl(${205 + 137.5 * node.section} 45% var(--light))`;
-  draw("title", node.circle).textContent = node.name;
+  draw("title", node.circle).textContent = plain(node.name);
 }
 const pen = document.createElement("canvas").getContext("2d");
 const family = getComputedStyle(document.body).fontFamily;
@@ -225,11 +232,11 @@ for (const end of ["pointerup", "pointercancel"]) {
 // The table, and what is chosen in it or in the map.
 const number = (value) => value.toLocaleString("en", { maximumSignificantDigits: 4 });
 const columns = [
-  ["page", (node) => node.label],
+  ["name", (node) => node.label],
   [data.by, (node) => -node.value],
   ["in", (node) => -node.into],
   ["out", (node) => -node.out],
-];
+].filter(([title]) => title !== "inlinks");
 for (const [title, order] of columns) {
   make("button", make("th", document.querySelector("thead tr")), title).onclick = () => {
     nodes.toSorted((a, b) => (order(a) < order(b) ? -1 : order(a) > order(b) ? 1 : a.k - b.k)).forEach((node) => node.row.parentNode.append(node.row));
@@ -242,7 +249,7 @@ for (const node of nodes) {
   node.way = make("span", button);
   button.append(node.label || node.name || "(no name)");
   button.onclick = () => choose(node);
-  for (const value of [node.value, node.into, node.out]) make("td", node.row, number(value));
+  for (const [, order] of columns.slice(1)) make("td", node.row, number(Math.abs(order(node))));
 }
 const WAYS = { in: "→ ", out: "← ", both: "↔ ", here: "" };
 function show() {
@@ -267,7 +274,7 @@ function show() {
   told.textContent = lit === null ? "Choose a node to see its links. Zoom the map to see more names." : chosen ? "" : `${lit.size} of ${nodes.length} names have this text`;
   if (chosen) {
     const web = /^https?:\/\//.test(chosen.name);
-    const name = make(web ? "a" : "b", told, chosen.name);
+    const name = make(web ? "a" : "b", told, plain(chosen.name));
     if (web) Object.assign(name, { href: chosen.name, rel: "noreferrer noopener", target: "_blank" });
     told.append(` · ${data.by} ${number(chosen.value)} · ${number(chosen.into)} links in, ${number(chosen.out)} out. On this map: `);
     make("span", told, "→ links here").className = "in";
@@ -291,4 +298,4 @@ $("search").addEventListener("input", () => ((chosen = null), show()));
 $("all").onclick = () => (($("search").value = ""), (chosen = null), show());
 new ResizeObserver(resize).observe(svg);
 resize();
-show();
+choose(data.around ? nodes[0] : null);
