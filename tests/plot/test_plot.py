@@ -389,11 +389,9 @@ def test_the_most_specific_of_many_links_are_drawn():
     chosen, _ = near._chosen(
         graph, inlink.pagerank(graph).values, [graph.node("https://a.example/docs/0")], 60
     )
-    arcs_by_rank = sorted(arcs_between(graph, chosen), key=lambda arc: (max(arc), arc))
-    drawn = {
-        (graph.names[chosen[i]], graph.names[chosen[j]])
-        for i, j in specific_arcs(graph, chosen, arcs_by_rank, sections([graph.names[k] for k in chosen]))
-    }
+    found, others = specific_arcs(graph, chosen, sections([graph.names[k] for k in chosen]))
+    assert sorted(found + others) == sorted(arcs_between(graph, chosen))
+    drawn = {(graph.names[chosen[i]], graph.names[chosen[j]]) for i, j in found}
     assert {
         pair for pair in beside if graph.node(pair[0]) in chosen and graph.node(pair[1]) in chosen
     } <= drawn

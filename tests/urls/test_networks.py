@@ -257,6 +257,19 @@ def site() -> tuple[list[str], list[tuple[int, int]]]:
     return names, sorted(pairs)
 
 
+def test_a_page_of_many_links_has_the_most_specific(tmp_path: Path):
+    everybody = [(i, j) for i in range(150) for j in range(150) if i != j]
+    graph = Graph.from_arcs([*everybody, (0, 150), (1, 150)])
+    inlink.write(graph, tmp_path / "g.html")
+    found = data_of(tmp_path / "g.html")
+    assert len(found["links"]) == 20_000 < graph.num_arcs
+    # The arcs of everybody to all others are a template's.
+    labels = [node["label"] for node in found["nodes"]]
+    drawn = [tuple(int(labels[k]) for k in link) for link in found["links"][: found["drawn"]]]
+    assert drawn == [(0, 150), (1, 150)]
+    assert "the 2 most specific of 22,352 links; a click shows links among the 20,000 most" in found["facts"]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
 @pytest.mark.parametrize(("width", "phone"), [(1200, False), (390, True)])

@@ -21,7 +21,16 @@ from inlink.urls.hosts import reverse_host
 if TYPE_CHECKING:
     from inlink.urls.matching import Kind
 
-__all__ = ["Direction", "arcs_between", "chain", "find", "near", "node_of", "sharing", "specific_arcs"]
+__all__ = [
+    "Direction",
+    "arcs_between",
+    "chain",
+    "find",
+    "near",
+    "node_of",
+    "sharing",
+    "specific_arcs",
+]
 
 Direction = Literal["in", "out", "both"]
 
@@ -144,12 +153,12 @@ def arcs_between(graph: Graph, chosen: list[int]) -> list[tuple[int, int]]:
 
 
 def specific_arcs(
-    graph: Graph, chosen: list[int], arcs: list[tuple[int, int]], sections: Sequence[str]
-) -> list[tuple[int, int]]:
-    """Return the arcs that tell most of chosen nodes, for a picture; all arcs, if they are few.
+    graph: Graph, chosen: list[int], sections: Sequence[str]
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Return the arcs between chosen nodes: those that tell most of the nodes, for a picture, and the others.
 
-    The arcs of templates are left out. Of the others, the two most specific of each node are kept, by the weight
-    1 / (outdegree of the source · indegree of the target).
+    The weight of an arc is 1 / (outdegree of the source · indegree of the target). If there are many arcs, those of
+    templates are among the others, and of the rest all but the two of the largest weight of each node.
 
     Parameters
     ----------
@@ -157,27 +166,35 @@ def specific_arcs(
         The graph.
     chosen : list of int
         Different nodes.
-    arcs : list of (int, int)
-        The arcs between them, as :func:`arcs_between` returns them.
     sections : sequence of str
         The host or folder of each chosen node.
 
     Returns
     -------
-    list of (int, int)
-        Some of `arcs`, in their order.
+    list of (int, int), list of (int, int)
+        Arcs as :func:`arcs_between` returns them. The largest weight is first.
     """
+    outdegrees, indegrees = (
+        graph.outdegrees[chosen].tolist(),
+        graph.indegrees[chosen].tolist(),
+    )
+    arcs = sorted(
+        arcs_between(graph, chosen),
+        key=lambda arc: (outdegrees[arc[0]] * indegrees[arc[1]], arc),
+    )
     if len(arcs) <= _DENSE * len(chosen):
-        return arcs
-    menu = _template(arcs, sections)
-    outdegrees, indegrees = graph.outdegrees[chosen].tolist(), graph.indegrees[chosen].tolist()
-    counts, kept = [0] * len(chosen), set()
-    for i, j in sorted(set(arcs) - menu, key=lambda arc: (outdegrees[arc[0]] * indegrees[arc[1]], arc)):
-        if min(counts[i], counts[j]) < _EACH:
-            kept.add((i, j))
+        return arcs, []
+    menu, counts = _template(arcs, sections), [0] * len(chosen)
+    kept, others = [], []
+    for arc in arcs:
+        i, j = arc
+        if arc not in menu and min(counts[i], counts[j]) < _EACH:
+            kept.append(arc)
             counts[i] += 1
             counts[j] += 1
-    return [arc for arc in arcs if arc in kept]
+        else:
+            others.append(arc)
+    return kept, others
 
 
 def _template(arcs: list[tuple[int, int]], sections: Sequence[str]) -> set[tuple[int, int]]:

@@ -21,7 +21,7 @@ from inlink.base.arrays import Float64Array
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.graph.neighbours import arcs_between, specific_arcs
+from inlink.graph.neighbours import specific_arcs
 from inlink.plot.style import DPI, FAINT, FIRST, FONT, INK, PLAIN, SECOND, Picture, cut, drawable, dress
 from inlink.plot.values import best, values_on
 from inlink.rank.ranking import Ranking, title_of
@@ -105,10 +105,8 @@ def neighbourhood(
     values[: len(ranked)] = ranked
     centres = best(values, min(top or TOP, nodes)) if node is None else [graph.node(node)]
     chosen, around = _chosen(graph, values, centres, nodes)
-    # Arcs of the best nodes come first.
-    arcs = sorted(arcs_between(graph, chosen), key=lambda arc: (max(arc), arc))
     names = [str(k) if graph.names is None else graph.names[k] for k in chosen]
-    drawn = specific_arcs(graph, chosen, arcs, sections(names))
+    drawn, left = specific_arcs(graph, chosen, sections(names))
     labels, left_out = short_labels(names, LABEL)
     texts = [drawable(label) for label in labels]
     name = cut(title_of(name or ranking.algorithm), 40)
@@ -124,7 +122,7 @@ def neighbourhood(
     if around:
         whom += f", in blue {'all' if others == around else f'the {others:,} best of'} {around:,} nodes"
         whom += " that link there or are linked from there"
-    facts = f"{whom}; {_counted(len(drawn), len(arcs))}; areas by {name}"
+    facts = f"{whom}; {_counted(len(drawn), len(drawn) + len(left))}; areas by {name}"
     if left_out:
         facts += f"; labels without {drawable(cut(left_out, LABEL))}"
     ax = _axes(ax)

@@ -14,7 +14,7 @@ from inlink.base.declare import Parameter
 from inlink.base.folder import atomic_file
 from inlink.errors import OutputError
 from inlink.graph.graph import Graph
-from inlink.graph.neighbours import arcs_between, near, node_of, specific_arcs
+from inlink.graph.neighbours import near, node_of, specific_arcs
 from inlink.rank.certain import best_nodes
 from inlink.rank.ranking import title_of
 from inlink.sources.write import Columns, Written
@@ -25,12 +25,19 @@ __all__ = ["write_page"]
 
 _MOST = Parameter(name="most", kind=int, at_least=1, at_most=1000)
 _DEFAULT = 200
+# The most links in a page: about 200 kB.
+_LINKS = 20_000
 # The longest label in the table, in characters.
 _LABEL = 80
 
 
 def write_page(
-    graph: Graph, path: Path, columns: Columns, *, around: str | None = None, most: int | None = None
+    graph: Graph,
+    path: Path,
+    columns: Columns,
+    *,
+    around: str | None = None,
+    most: int | None = None,
 ) -> Written:
     """See :func:`inlink.sources.write.write_graph`. The first column gives the areas of the discs.
 
@@ -55,19 +62,19 @@ def write_page(
     else:
         centre = node_of(graph, around)
         chosen, number = _around(graph, centre, values, most)
-        every, where = len(chosen) - 1 == number, f"{number + 1:,} {kind} within two links"
+        every, where = (
+            len(chosen) - 1 == number,
+            f"{number + 1:,} {kind} within two links",
+        )
     names = [_name(graph, node) for node in chosen]
     groups = sections(names)
     labels, left_out = short_labels(names, _LABEL)
-    arcs = arcs_between(graph, chosen)
-    drawn = specific_arcs(graph, chosen, arcs, groups)
-    by = title_of(by)
+    drawn, others = specific_arcs(graph, chosen, groups)
+    links, by = len(drawn) + len(others), title_of(by)
     facts = [f"All {where}" if every else f"The {len(chosen):,} best of {where} by {by}"]
-    facts.append(
-        f"the {len(drawn):,} most specific of {len(arcs):,} links"
-        if len(drawn) < len(arcs)
-        else f"{len(arcs):,} links"
-    )
+    facts.append(f"the {len(drawn):,} most specific of {links:,} links" if others else f"{links:,} links")
+    if links > _LINKS:
+        facts.append(f"a click shows links among the {_LINKS:,} most specific")
     if left_out:
         facts.append(f"names without {left_out}")
     headings = list(dict.fromkeys(groups))
@@ -87,7 +94,7 @@ def write_page(
             for node, name, label, group in zip(chosen, names, labels, groups, strict=True)
         ],
         # The links that are drawn come first.
-        "links": drawn + sorted(set(arcs) - set(drawn)),
+        "links": drawn + others[: max(_LINKS - len(drawn), 0)],
         "drawn": len(drawn),
         "around": around is not None,
     }

@@ -112,7 +112,7 @@ function layout(width, height) {
 svg.style.setProperty("--faintness", Math.min(0.35, 6 / Math.sqrt(data.drawn + 1)));
 let box = { width: 0, height: 0 }, zoom = 1, shift = [0, 0], chosen = null, lit = null;
 for (const section of sections) section.rect = draw("rect", $("tiles"));
-for (const link of links) link.line = draw("line", $("lines"));
+for (const link of links) if (link.drawn) link.line = draw("line", $("lines"));
 for (const node of nodes) {
   node.circle = draw("circle", $("discs"));
   node.circle.style.fill = `hsl(${205 + 137.5 * node.section} 45% var(--light))`;
@@ -141,10 +141,21 @@ function place() {
     set(node.circle, { cx: node.at[0], cy: node.at[1], r: node.size });
   }
   for (const { line, from, to } of links) {
+    if (!line) continue;
     const x = to.at[0] - from.at[0], y = to.at[1] - from.at[1], end = to.size / (Math.hypot(x, y) || 1);
     set(line, { x1: from.at[0], y1: from.at[1], x2: to.at[0] - x * end, y2: to.at[1] - y * end });
   }
   label();
+}
+
+/** Give the links of the chosen node their lines and colours; links that are not drawn otherwise lose their lines. */
+function colour() {
+  for (const link of links) {
+    const way = link.from === chosen ? "out" : link.to === chosen ? "in" : "";
+    if (way) link.line ??= draw("line", $("lines"));
+    else if (link.line && !link.drawn) link.line = void link.line.remove();
+    link.line?.setAttribute("class", way);
+  }
 }
 
 /** Name the sections, then the nodes, the best first. No name covers a name; only the best may cover a disc. */
@@ -267,9 +278,6 @@ function show() {
     node.circle.classList.toggle("lit", lit !== null && lit.has(node));
     node.circle.classList.toggle("here", node === chosen);
   }
-  for (const { line, from, to, drawn } of links) {
-    line.setAttribute("class", `${drawn ? "drawn" : ""} ${from === chosen ? "out" : to === chosen ? "in" : ""}`);
-  }
   const told = $("chosen");
   told.textContent = lit === null ? "Choose a node to see its links. Zoom the map to see more names." : chosen ? "" : `${lit.size} of ${nodes.length} names have this text`;
   if (chosen) {
@@ -282,7 +290,8 @@ function show() {
     make("span", told, "← is linked from here").className = "out";
   }
   $("rows").scrollTop = 0;
-  label();
+  colour();
+  place();
 }
 function choose(node) {
   chosen = node === chosen ? null : node;
@@ -291,7 +300,6 @@ function choose(node) {
     const away = chosen.at.map((value, k) => (value < 0 || value > [box.width, box.height][k] ? 1 : 0));
     if (away.includes(1)) shift = [box.width / 2 - chosen.x * zoom, box.height / 2 - chosen.y * zoom];
   }
-  place();
   show();
 }
 $("search").addEventListener("input", () => ((chosen = null), show()));
