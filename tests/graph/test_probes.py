@@ -165,6 +165,7 @@ def test_as_in_igraph(probe: str):
         ("inlink.read(Delayed())", ParameterError, "got Delayed. Call its .compute() first"),
         ("inlink.Graph([('a', 'b')], level='host')", ParameterError, "apply only to Rows; got a list"),
         ("inlink.Graph(3)", ParameterError, "`graph` must be a Graph, pairs of nodes, "),
+        ("inlink.pagerank(['a.tsv', 'b.tsv'])", ParameterError, "got 'a.tsv'. If these are paths, use inlink.read"),
         ("inlink.read([1, 2])", ParameterError, "an arc must be a pair (source, target); got 1"),
     ],
 )  # fmt: skip

@@ -332,10 +332,10 @@ def graph_of_pairs(
         arcs = arcs.tolist() if isinstance(arcs, np.ndarray) else list(arcs)
         for arc in arcs:
             if isinstance(arc, str | bytes) or not isinstance(arc, Sequence | np.ndarray) or len(arc) != 2:
-                raise ParameterError(
-                    f"an arc must be a pair (source, target); got {arc!r:.60}. "
-                    "Weights go apart: inlink.Graph.from_arcs(pairs, weights=weights)"
-                )
+                remedy = "Weights go apart: inlink.Graph.from_arcs(pairs, weights=weights)"
+                if isinstance(arc, str | os.PathLike):
+                    remedy = "If these are paths, use inlink.read"
+                raise ParameterError(f"an arc must be a pair (source, target); got {arc!r:.60}. {remedy}")
         named = {isinstance(end, str | bytes) for arc in arcs for end in arc}
         if named == {True}:
             if num_nodes is not None:
