@@ -7,8 +7,8 @@ from importlib import import_module
 from pathlib import Path
 
 BENCHMARKS = (
-    "rank", "measures", "build", "extract", "crawl", "spider", "fleet", "view", "pauses", "server", "rerank", "spam",
-    "truth", "start", "certificate", "copies", "space", "release", "house", "edge", "tables",
+    "rank", "measures", "build", "extract", "crawl", "spider", "manual", "fleet", "view", "pauses", "server", "rerank",
+    "spam", "truth", "start", "certificate", "copies", "space", "release", "house", "edge", "tables",
 )  # fmt: skip
 USAGE = f"usage: python -m bench {' | '.join(BENCHMARKS)}  (each with --help)"
 

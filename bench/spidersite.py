@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Self, cast
 
-__all__ = ["CHILDREN", "Page", "Pages", "Site", "speed"]
+__all__ = ["CHILDREN", "Manual", "Page", "Pages", "Site", "speed"]
 
 HOSTS = 20
 CHILDREN = 16
@@ -164,6 +164,34 @@ def _name(page: Page) -> str:
     return page.url.rpartition("/")[2][:-22].replace("-", " ") or "start"
 
 
+class Manual:
+    """The pages of a folder of HTML. A share of the requests is answered with 503, the same ones in each crawl.
+
+    Parameters
+    ----------
+    folder : Path
+        Its ``index.html`` is the first page.
+    busy : float
+        The share.
+    """
+
+    def __init__(self, folder: Path, busy: float) -> None:
+        files = {f"/{path.relative_to(folder).as_posix()}": path for path in folder.rglob("*.html")}
+        self._files = {target: path.read_bytes() for target, path in files.items()}
+        self._files["/"] = self._files["/index.html"]
+        self.known, self._busy, self._asked = len(self._files), busy, Counter[str]()
+
+    def find(self, target: str) -> str | None:
+        """Return the path itself, if the folder has this page."""
+        return target if target in self._files else None
+
+    def html(self, target: str) -> bytes | None:
+        """A page as it is sent; None if this request is answered with 503."""
+        self._asked[target] += 1
+        drawn = hashlib.blake2b(f"{target} {self._asked[target]}".encode(), digest_size=4).digest()
+        return None if int.from_bytes(drawn) < self._busy * 2**32 else self._files[target]
+
+
 # -- the server -------------------------------------------------------------------------------------------------------
 
 
@@ -177,7 +205,7 @@ class Counts:
     def mark(self) -> None:
         self.first: float | None = None
         self.last: float | None = None
-        self.pages, self.robots, self.missing = 0, 0, 0
+        self.pages, self.robots, self.missing, self.busy = 0, 0, 0, 0
         self.cpu = time.process_time()
         self._waiting: tuple[int, asyncio.Event] | None = None
 
@@ -204,6 +232,7 @@ class Counts:
             "pages": self.pages,
             "robots": self.robots,
             "missing": self.missing,
+            "busy": self.busy,
             "different": len(self.sent),
             "twice": self.sent.total() - len(self.sent),
             "cpu": time.process_time() - self.cpu,
@@ -213,22 +242,33 @@ class Counts:
 class _Server:
     """All connections' pages and counts."""
 
-    def __init__(self, port: int, deepest: int | None) -> None:
-        self.port, self._deepest = port, deepest
+    def __init__(self, port: int, arguments: list[str]) -> None:
+        self.port, self._arguments = port, arguments
         self.forget()
 
     def forget(self) -> None:
-        self.pages, self.counts = Pages(self.port, self._deepest), Counts()
+        self.pages: Pages | Manual
+        self.counts, rest = Counts(), self._arguments
+        if len(rest) == 2:
+            self.pages = Manual(Path(rest[0]), float(rest[1]))
+        else:
+            self.pages = Pages(self.port, int(rest[0]) if rest else None)
 
     def answer(self, target: str) -> bytes:
         counts = self.counts
         if counts.first is None:
             counts.first = time.monotonic()
-        page = self.pages.find(target)
+        pages: Any = self.pages
+        page = pages.find(target)
         kind, status = "text/html; charset=utf-8", "200 OK"
         if page is not None:
-            body = self.pages.html(page).encode()
-            counts.page(target)
+            html = pages.html(page)
+            if html is None:
+                body, status = b"<title>Busy</title>", "503 Service Unavailable"
+                counts.busy += 1
+            else:
+                body = html if isinstance(html, bytes) else html.encode()
+                counts.page(target)
         elif target == "/robots.txt":
             counts.robots += 1
             body, kind = ROBOTS.encode(), "text/plain"
@@ -269,9 +309,9 @@ def _sockets() -> list[socket.socket]:
     raise RuntimeError("no port is free on all hosts of the site")
 
 
-async def _serve(deepest: int | None) -> None:
+async def _serve(arguments: list[str]) -> None:
     loop, sockets = asyncio.get_running_loop(), _sockets()
-    server = _Server(sockets[0].getsockname()[1], deepest)
+    server = _Server(sockets[0].getsockname()[1], arguments)
     for one in sockets:
         await loop.create_server(lambda: _Connection(server), sock=one)
     source = asyncio.StreamReader()
@@ -299,13 +339,13 @@ class Site:
 
     Parameters
     ----------
-    deepest : int or None
-        As for :class:`Pages`.
+    *arguments : object
+        ``deepest`` of :class:`Pages`, or ``folder`` and ``busy`` of :class:`Manual`.
     """
 
-    def __init__(self, deepest: int | None = None) -> None:
+    def __init__(self, *arguments: object) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "bench.spidersite", *([] if deepest is None else [str(deepest)])],
+            [sys.executable, "-m", "bench.spidersite", *map(str, arguments)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=Path(__file__).parents[1],
@@ -369,4 +409,4 @@ async def _speed(port: int, requests: int, connections: int) -> float:
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(int(sys.argv[1]) if len(sys.argv) > 1 else None))
+    asyncio.run(_serve(sys.argv[1:]))

@@ -9,6 +9,7 @@ from bench import markdown
 from bench.crawltable import crawl_table
 from bench.edge import edge_table
 from bench.fleet import fleet_table
+from bench.manual import manual_table
 from bench.measuretable import measures_table
 from bench.release import release_table
 from bench.results import FOLDER
@@ -118,6 +119,7 @@ def tables(folder: Path = FOLDER) -> dict[str, str]:
         "extract": extract_table,
         "crawl": crawl_table,
         "spider": spider_table,
+        "manual": manual_table,
         "fleet": fleet_table,
         "server": server_table,
         "edge": edge_table,

@@ -1,11 +1,12 @@
 """One run of the benchmark of Scrapy's door, in a separate process, and the spiders.
 
-All spiders find links with the same ``LinkExtractor`` and do nothing else with a page:
+All spiders find links with the same ``LinkExtractor``. Only ``manual`` does anything else with a page:
 
     plain      yields a Request for each link, as most spiders do
     carried    the same, with a callback and meta
     rules      a CrawlSpider with one rule
     links      yields one inlink.scrapy.Links
+    manual     a CrawlSpider with one rule, whose callback yields an item for a pipeline
 """
 
 import json
@@ -14,10 +15,11 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.exceptions import DropItem
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 
@@ -88,7 +90,34 @@ class Batched(Plain):
         yield Links(link.url for link in self.extractor.extract_links(response))
 
 
-SPIDERS: dict[str, type[Spider]] = {one.name: one for one in (Plain, Carried, Rules, Batched)}
+class Clean:
+    """A pipeline that collapses white space, and drops pages without a title."""
+
+    def process_item(self, item: dict[str, Any]) -> dict[str, Any]:
+        if not item["title"]:
+            raise DropItem("no title")
+        return item | {
+            name: [" ".join(text.split()) for text in item[name]] for name in ("headings", "samples")
+        }
+
+
+class ManualSpider(Rules):
+    """Follows all links by a rule, and takes title, headings and code samples of each page."""
+
+    name = "manual"
+    allowed_domains: ClassVar[list[str]] = ["127.0.0.1"]  # type: ignore[misc]
+    custom_settings: ClassVar[dict[str, Any]] = {"ITEM_PIPELINES": {Clean: 300}}  # type: ignore[misc]
+
+    def parse_page(self, response: Any) -> Iterator[Any]:
+        yield {
+            "url": response.url,
+            "title": response.css("title::text").get(),
+            "headings": response.css("h1, h2, h3").xpath("normalize-space()").getall(),
+            "samples": response.css("pre::text").getall(),
+        }
+
+
+SPIDERS: dict[str, type[Spider]] = {one.name: one for one in (Plain, Carried, Rules, Batched, ManualSpider)}
 
 
 class _Clock:
@@ -124,4 +153,8 @@ def work(name: str, spider: str, robots: str, url: str, pages: int, folder: Path
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     lost = sum(crawler.stats.get_value(name, 0) for name in NOT_KEPT) if crawler.stats else 0
     figures = clock.figures | {"ranking": children.ru_utime + children.ru_stime, "not kept": lost}
+    figures |= {
+        "whole cpu": time.process_time(),
+        "items": crawler.stats.get_value("item_scraped_count", 0) if crawler.stats else 0,
+    }
     sys.stdout.write(json.dumps(figures) + "\n")

@@ -70,6 +70,7 @@ SMALL = {
     "extract": ("--size 60 --rounds 1 --peers inlink_pages cc_pyspark_pages", "cc-pyspark"),
     "crawl": ("--known 3000 --rounds 1 --window 300 --batches 2 --peers scrapy_scheduler", "| 3,000 | Scrapy"),
     "spider": ("--pages 30 --rounds 1 --restarts 0 --peers scrapy_memory", "| plain | no | Scrapy"),
+    "manual": ("--pages DATA/pages --busy 0 0.5 --rounds 1", "| 50% | inlink |"),
     "fleet": ("--deepest 1 --rounds 1 --peers inlink", "| inlink serve |"),
     "view": ("--known 2000 --calls 2", "| find a text |"),
     "pauses": ("--known 2000 --on-one-host 3000 --rounds 3", "| `next` | 3 |"),
@@ -110,6 +111,10 @@ def test_a_small_run_stores_its_figures_and_prints_its_table(
     monkeypatch.setattr(start, "size", lambda folder: 8_000_000)
     run, here = start.run, Path(sys.executable).parents[1]
     monkeypatch.setattr(start, "run", lambda task, _, folder, cache: run(task, here, folder, cache))
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "index.html").write_text('<title>A</title><a href="b.html">B</a>')
+    (tmp_path / "pages" / "b.html").write_text("<title>B</title>")
+    options = options.replace("DATA", str(tmp_path))
     main([name, *options.split(), "--data", str(tmp_path), "--results", str(tmp_path / "results")])
     shown = capsys.readouterr().out
     (stored,) = (tmp_path / "results").glob("*.json")
