@@ -13,6 +13,7 @@ from inlink.frontier.rules import Rules
 from inlink.frontier.settings import Politeness
 from inlink.protocol import Link
 from inlink.store.carried import carried_in, encode_carried
+from inlink.urls.canonical import Base
 
 AT_ONCE = Politeness(delay=0, in_flight=100)
 
@@ -273,7 +274,9 @@ def test_pages_are_numbered_in_the_order_of_the_links(world):
 LINKS = st.lists(
     st.builds(
         Link,
-        st.sampled_from([f"/{k}" for k in range(6)] + ["mailto:x", "#here", "http://[bad/"]),
+        st.sampled_from(
+            [f"/{k}" for k in range(6)] + [A + "0", A + "5", A + "7", "mailto:x", "#here", "http://[bad/"]
+        ),
         st.sampled_from([None, 0.5]),
         st.sampled_from([b"", b"data"]),
         st.sampled_from(["", "", "v"]),
@@ -290,8 +293,24 @@ def test_numbers_follow_the_order_of_all_links(tmp_path_factory, links, scored):
     crawl.crawled(A, given)
     expected = [A]
     for link in links:
-        if link.url.startswith("/") or (link.url == "#here" and link.variant):
-            form = A + link.url[1:] * (link.url != "#here") + ("#" + link.variant if link.variant else "")
+        url = link.url.replace(A, "/")
+        if url.startswith("/") or (url == "#here" and link.variant):
+            form = A + url[1:] * (url != "#here") + ("#" + link.variant if link.variant else "")
             expected += [form] * (form not in expected)
     assert [row.url for row in crawl.view.find("").rows] == expected
     crawl.close()
+
+
+@pytest.mark.parametrize("odd", ["/odd", "http://a.com/\u00fc", "mailto:x"])
+@pytest.mark.parametrize("kind", [str, lambda url: Link(url, 0.5, b"data", text="Text")])
+def test_only_odd_links_of_a_page_are_parsed(world, monkeypatch, odd, kind):
+    parsed = []
+    forms = Base.forms
+    monkeypatch.setattr(
+        Base, "forms", lambda base, hrefs, refused: parsed.extend(hrefs) or forms(base, hrefs, refused)
+    )
+    crawl = world.open()
+    crawl.seed([A])
+    crawl.crawled(A, [kind(url) for url in (A + "1", odd, A + "2")])
+    assert parsed == [odd]
+    assert crawl.page(A + "2").linked_from == A

@@ -53,7 +53,13 @@ def test_words_are_words(one, other):
     assert words(one.upper().lower()) == words(one.upper())
 
 
-@given(st.text(alphabet=st.characters(max_codepoint=127), max_size=60))
+# Texts of ASCII and of characters that only separate words take another way than others.
+@given(
+    st.text(
+        alphabet=st.characters(max_codepoint=127) | st.sampled_from("\u00a0§©«®·»‐–—‗‘’‚“”‟†•…←↓"),
+        max_size=60,
+    )
+)
 def test_the_short_way_of_ascii_is_the_long_one(text):
     assert words(text) == words(text + " é")[:-1]
 

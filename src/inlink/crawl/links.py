@@ -128,7 +128,9 @@ def split_links(links: Iterable[AnyLink], default: float = 0.0) -> SplitLinks:
 def check_link(link: Link) -> None:
     """Refuse a link with a value of another type or out of its range."""
     url, score, data, variant = link.url, link.score, link.data, link.variant
-    if not (isinstance(data, bytes) and all(isinstance(text, str) for text in (url, variant, link.text))):
+    text = link.text
+    typed = isinstance(url, str) and isinstance(variant, str) and isinstance(text, str)
+    if not (typed and isinstance(data, bytes)):
         raise ParameterError(
             f"a Link has bytes `data`, and `url`, `variant` and `text` that are str; got {link!r:.200}"
         )
@@ -138,7 +140,7 @@ def check_link(link: Link) -> None:
         )
     if score is not None:
         checked_score(score, f"the score of {url!r}")
-    if not VARIANT.fullmatch(variant):
+    if variant and not VARIANT.fullmatch(variant):
         raise ParameterError(
             f"`variant` must be at most 80 characters of [A-Za-z0-9.:=_-]; got {variant!r} for {url!r}"
         )
@@ -158,7 +160,10 @@ def checked_visit(visit: Crawled) -> Crawled:
         raise ParameterError(
             f"content_hash must be bytes; got {type(content_hash).__name__} {content_hash!r:.80}"
         )
-    is_integer = isinstance(fingerprint, SupportsIndex) and not isinstance(fingerprint, bool)
+    # The first test is quick, and nearly always enough.
+    is_integer = type(fingerprint) is int or (
+        isinstance(fingerprint, SupportsIndex) and not isinstance(fingerprint, bool)
+    )
     if not is_integer or not 0 <= int(fingerprint) < 1 << 64:
         raise ParameterError(
             "fingerprint must be an integer from 0 to 2**64 - 1, such as that of "
@@ -267,31 +272,30 @@ def to_lines(
     if not count:
         return LinkLines(b"", 0, scores, texts, {})
     lines = "\n".join(hrefs).encode("utf-8", "surrogatepass") + b"\n"
-    plain = np.empty(count, np.bool_)
-    # This is nearly always true if a link extractor has made the links absolute.
-    if rules is None and not carried and plain_lines(lines, MAX_LENGTH, CLASSES, plain):
-        return LinkLines(lines, count, scores, texts, {})
-    base = Base(page_url(), rules=rules, self_links=self_links)
-    forms: list[str] = []
-    data: dict[int, bytes] = {}
-    if not len(scores) and not texts:
-        forms = base.canonical_links(hrefs, refused)
-    else:
-        # A link with a variant stands for a request of its own, such as a form's, perhaps to the page itself.
-        whole = Base(base.url, rules=rules, self_links=True)
-        kept: list[int] = []
-        for place, href in enumerate(hrefs):
-            link = carried.get(place)
-            resolver = whole if link is not None and link.variant else base
-            for form in resolver.canonical_links([href], refused):
-                if link is not None:
-                    data[len(forms)] = link.data
-                forms.append(f"{form}#{link.variant}" if link is not None and link.variant else form)
-                kept.append(place)
+    plain = np.zeros(count, np.bool_)
+    # A link with a variant stands for a request of its own, such as a form's, perhaps to the page itself.
+    variants = [place for place, link in carried.items() if link.variant]
+    data = {place: link.data for place, link in carried.items()}
+    # Most links are plain if a link extractor has made them absolute.
+    one_each = rules is None and lines.count(b"\n") == count
+    if one_each and plain_lines(lines, MAX_LENGTH, CLASSES, plain) and not variants:
+        return LinkLines(lines, count, scores, texts, data)
+    plain[variants] = True
+    base, forms = Base(page_url(), rules=rules, self_links=self_links), list[str | None](hrefs)
+    whole = Base(base.url, rules=rules, self_links=True) if variants else base
+    for resolver, places in ((base, np.flatnonzero(~plain).tolist()), (whole, variants)):
+        found = resolver.forms([hrefs[place] for place in places], refused)
+        for place, form in zip(places, found, strict=True):
+            forms[place] = form
+    for place in variants:
+        forms[place] = forms[place] and f"{forms[place]}#{carried[place].variant}"
+    kept = [place for place, form in enumerate(forms) if form is not None]
+    if len(kept) < count:
         scores = scores[kept] if len(scores) else scores
         texts = [texts[place] for place in kept] if texts else texts
-    lines = ("\n".join(forms) + "\n").encode("ascii") if forms else b""
-    return LinkLines(lines, len(forms), scores, texts, data)
+        data = {line: data[place] for line, place in enumerate(kept) if place in data}
+    lines = "".join([f"{form}\n" for form in forms if form is not None]).encode("ascii")
+    return LinkLines(lines, len(kept), scores, texts, data)
 
 
 def canonical_lines(links: SplitLinks) -> bytes:

@@ -17,7 +17,7 @@ from zlib import crc32
 import numpy as np
 
 from inlink.base.arrays import UInt64Array
-from inlink.scoring.words import words
+from inlink.scoring.words import encoded_words
 
 __all__ = ["FEWEST_WORDS", "SHINGLE", "fingerprint"]
 
@@ -49,10 +49,9 @@ def fingerprint(text: str) -> int:
     >>> fingerprint("Please wait")
     0
     """
-    sequence = words(text)
-    if len(sequence) < FEWEST_WORDS:
+    encoded = encoded_words(text)
+    if len(encoded) < FEWEST_WORDS:
         return 0
-    encoded = "\n".join(sequence).encode("utf-8", "surrogatepass").split(b"\n")
     codes = np.fromiter(map(crc32, encoded), np.uint64, len(encoded))
     ones = np.zeros(64, np.int64)
     # Long texts are counted in parts, because each shingle takes 64 bytes while it is counted.

@@ -10,7 +10,7 @@ pages built to slow parsers down are not parsed at all. Links after those charac
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -41,10 +41,10 @@ _NOT_SEEN = frozenset(
 )
 # <b>J</b>ohn is one word. Any other tag separates words.
 _WITHIN_WORDS = (
-    "-comment a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd mark nobr q s samp small span"
-    " strike strong sub sup time tt u var wbr"
+    "-comment -text a abbr acronym area b bdi bdo big cite code data del dfn em font i img ins kbd mark nobr q s samp"
+    " small span strike strong sub sup time tt u var wbr"
 )
-_INLINE = frozenset(_WITHIN_WORDS.split())
+_WITHIN = frozenset(_WITHIN_WORDS.split())
 _HTML_TYPES = frozenset(("", "text/html", "application/xhtml+xml"))
 _CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([a-zA-Z0-9_:.-]{1,40})""", re.I)
 _BOMS = (b"\xff\xfe", b"\xfe\xff")
@@ -169,11 +169,12 @@ class _Links:
             links: list[PageLink] = []
             refused: Counter[str] = Counter()
             if self._base is not None:
-                for number, node in enumerate(self.words.anchors):
-                    attributes = node.attributes
-                    urls = self._base.canonical_links([attributes.get("href") or ""], refused)
-                    nofollow = "rel" in attributes and no_follow(attributes["rel"])
-                    links += [PageLink(url, nofollow, self.words, number) for url in urls]
+                anchors = [node.attributes for node in self.words.anchors]
+                forms = self._base.forms([anchor.get("href") or "" for anchor in anchors], refused)
+                for number, (anchor, url) in enumerate(zip(anchors, forms, strict=True)):
+                    if url is not None:
+                        nofollow = "rel" in anchor and no_follow(anchor["rel"])
+                        links.append(PageLink(url, nofollow, self.words, number))
             self._found = links, refused
         return self._found
 
@@ -276,51 +277,42 @@ def _walk(tree: LexborHTMLParser, numbers: dict[int, int]) -> tuple[str, dict[in
     spans: dict[int, tuple[int, int]] = {}
     # `apart`: white space comes before the next text.
     length, apart = 0, False
-    for node, tag, begins in _steps(tree.root) if tree.root else ():
-        text = ""
+    node = tree.root
+    # For each open element, whether it separates words, and its number if it is a link. A tree may have any depth.
+    opened: list[tuple[bool, int | None]] = []
+    while node is not None:
+        tag, number, child = node.tag or "", None, None
+        separates = tag not in _WITHIN
+        apart = apart or separates
         if tag == "-text":
-            text = node.text_content or "" if begins else ""
-        elif tag == "img" or tag == "area":
-            text = f" {node.attributes.get('alt') or ''} " if begins else ""
-        elif tag not in _INLINE:
+            text = node.text_content or ""
+        else:
+            text = f" {node.attributes.get('alt') or ''} " if tag == "img" or tag == "area" else ""
+            if (tag == "a" or tag == "area") and (number := numbers.get(node.mem_id)) is not None:
+                spans[number] = (length, MAX_TEXT)
+            if tag not in _NOT_SEEN:
+                child = node.first_child
+        if collapsed := " ".join(text.split()):
+            if length and (apart or text[0].isspace()):
+                collapsed = " " + collapsed
+            parts.append(collapsed)
+            length += len(collapsed)
+            if length >= MAX_TEXT:
+                break
+            apart = text[-1].isspace()
+        elif text:
             apart = True
-        if (tag == "a" or tag == "area") and (number := numbers.get(node.mem_id)) is not None:
-            spans[number] = (length, MAX_TEXT) if begins else (spans[number][0], length)
-        if not text:
-            continue
-        collapsed = " ".join(text.split())
-        if not collapsed:
-            apart = True
-            continue
-        if length and (apart or text[0].isspace()):
-            collapsed = " " + collapsed
-        parts.append(collapsed)
-        length += len(collapsed)
-        apart = text[-1].isspace()
-        if length >= MAX_TEXT:
-            break
-    return "".join(parts)[:MAX_TEXT], spans
-
-
-def _steps(node: LexborNode) -> Iterator[tuple[LexborNode, str, bool]]:
-    """Yield each node of a tree of any depth at its beginning and at its end; nothing inside invisible nodes."""
-    open_tags: list[str] = []
-    while True:
-        tag = node.tag or ""
-        yield node, tag, True
-        child = None if tag in _NOT_SEEN else node.first_child
         if child is not None:
-            open_tags.append(tag)
+            opened.append((separates, number))
             node = child
             continue
-        yield node, tag, False
-        while open_tags:
-            if (following := node.next) is not None:
-                node = following
+        following = None
+        while True:
+            apart = apart or separates
+            if number is not None:
+                spans[number] = (spans[number][0], length)
+            if not opened or (following := node.next) is not None or (above := node.parent) is None:
                 break
-            if (parent := node.parent) is None:  # pragma: no cover  the tree was changed
-                return
-            node = parent
-            yield node, open_tags.pop(), False
-        else:
-            return
+            node, (separates, number) = above, opened.pop()
+        node = following
+    return "".join(parts)[:MAX_TEXT], spans

@@ -17,9 +17,12 @@ from functools import cache
 
 from inlink.errors import ParameterError
 
-__all__ = ["topic_words", "words"]
+__all__ = ["encoded_words", "topic_words", "words"]
 
-_ASCII = re.compile("[a-z0-9]+")
+# Each byte of ASCII in lower case; a space for those that separate words.
+_LOWERED = bytes(code if chr(code).isalnum() else 32 for code in bytes(range(128)).lower()) + bytes(128)
+# Anything but ASCII and characters that only separate words, whatever stands beside them.
+_OTHER = re.compile("[^\0-\x7f\u00a0\u00a7\u00a9\u00ab\u00ae\u00b7\u00bb\u2010-\u2022\u2026\u2190-\u2193]")
 _UNSEEN = re.compile("[\u00ad\u200c\u200d\u2060\ufeff\ufe00-\ufe0f]+")
 _SPACELESS = re.compile(
     "(["
@@ -50,8 +53,9 @@ def words(text: str) -> list[str]:
     >>> words("Ｆｕｌｌ ＷＩＤＴＨ, Straße, 关系数据库")
     ['full', 'width', 'strasse', '关系', '系数', '数据', '据库']
     """
-    if text.isascii():
-        return _ASCII.findall(text.lower())
+    encoded = _ascii_words(text)
+    if encoded is not None:
+        return b" ".join(encoded).decode().split()
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     parts: list[str] = []
     for run in _runs().findall(_UNSEEN.sub("", text)):
@@ -64,6 +68,19 @@ def words(text: str) -> list[str]:
             elif part:
                 parts.append(part)
     return parts
+
+
+def _ascii_words(text: str) -> list[bytes] | None:
+    """Return the words of a text of ASCII and of characters that only separate words; None for other texts."""
+    if text.isascii() or not _OTHER.search(text):
+        return text.encode("ascii", "replace").translate(_LOWERED).split()
+    return None
+
+
+def encoded_words(text: str) -> list[bytes]:
+    """Return the words of a text as :func:`words` does, in UTF-8."""
+    found = _ascii_words(text)
+    return "\n".join(words(text)).encode("utf-8", "surrogatepass").split(b"\n") if found is None else found
 
 
 def topic_words(topic: str) -> list[str]:

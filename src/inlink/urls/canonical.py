@@ -261,7 +261,11 @@ class Base:
             return None, NOT_TEXT
 
     def canonical_links(self, hrefs: Iterable[str], refused: MutableMapping[str, int]) -> list[str]:
-        """The canonical forms of a page's links, in their order, without refused links.
+        """The canonical forms of a page's links, in their order, without refused links: see :meth:`forms`."""
+        return [form for form in self.forms(hrefs, refused) if form is not None]
+
+    def forms(self, hrefs: Iterable[str], refused: MutableMapping[str, int]) -> list[str | None]:
+        """The canonical form of each of a page's links; None for those that are left out.
 
         Links to a place on the page itself are left out without being counted, unless the base keeps them, because they
         lead within the page. A link to the page itself without a fragment is kept.
@@ -275,10 +279,11 @@ class Base:
 
         Returns
         -------
-        list of str
-            The canonical form of each link that is not refused. A repeated link is repeated here.
+        list of str or None
+            A repeated link is repeated here.
         """
-        join, result = self._parsed.join, []
+        join = self._parsed.join
+        result: list[str | None] = []
         plain = self._rules is None
         for href in hrefs:
             try:
@@ -298,9 +303,7 @@ class Base:
                 kept, reason = self._form(href)
                 if kept is None:
                     refused[reason or NO_URL] = refused.get(reason or NO_URL, 0) + 1
-                    continue
-                if kept == self._page and "#" in form:
-                    continue
-                form = kept
-            result.append(form)
+                result.append(None if kept == self._page and "#" in form else kept)
+            else:
+                result.append(form)
         return result
