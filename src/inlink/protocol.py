@@ -209,10 +209,13 @@ class Receipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
         after the lease was given; for a :class:`HostDelay`, if the host has that delay or a longer one.
     task : Task or None
         For a redirect, the task of its target, if the session must fetch the target now.
+    host_wait : float
+        Seconds for which the host gets no request because of this answer; 0 if the answer holds nothing back.
     """
 
     counted: bool
     task: Task | None = None
+    host_wait: float = 0.0
 
 
 class Session(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

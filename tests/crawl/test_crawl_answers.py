@@ -4,9 +4,10 @@ from collections import Counter
 
 import pytest
 
-from crawlworld import A, B, C
+from crawlworld import A, B, C, hello
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.frontier.settings import Politeness
+from inlink.protocol import Failed
 
 # -- leases ---------------------------------------------------------------------------------------------------------
 
@@ -254,6 +255,43 @@ def test_too_many_requests_make_the_host_wait(world):
     assert sorted(world.urls(9)) == [A, "http://a.com/x"]
     assert crawl.crawled(A)
     assert crawl.page(A).state == "crawled"
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+@pytest.mark.parametrize(("answers", "wait"), [
+    ([503], 0), ([503, 503], 30), ([503, 200, 503], 0), ([503, 404, 503], 0), ([503, 200, 503, 503], 30),
+    ([(503, "5")], 5), ([503, (503, "5")], 5), ([(503, "0"), 503], 30), ([429], 30), ([429, 503], 30),
+    ([(403, "7")], 7), ([(404, "7")], 7), ([(403, "soon")], 0), ([403], 0), ([500], 30),
+])  # fmt: skip
+def test_answers_that_hold_a_host_back(world, answers, wait, reopened):
+    """A single 503 without Retry-After holds only its page back."""
+    crawl = world.open(politeness=Politeness(delay=0.0, in_flight=9), retry_seconds=30)
+    crawl.seed([f"{A}{k}" for k in range(len(answers) + 1)])
+    waits = []
+    for lease, given in zip(crawl.next(len(answers)), answers, strict=True):
+        status, retry_after = given if isinstance(given, tuple) else (given, None)
+        if status == 200:
+            crawl.crawled(lease)
+        else:
+            crawl.failed(lease, status=status, retry_after=retry_after)
+        if reopened:
+            crawl = world.again()
+        waits.append(crawl.due_in())
+    assert waits[-1] == wait
+    # The page itself waits too: the other one is alone.
+    assert world.urls() == ([] if wait else [f"{A}{len(answers)}"])
+
+
+def test_a_receipt_says_for_how_long_the_host_is_held_back(world):
+    crawl = world.open(politeness=Politeness(delay=0.0, in_flight=9), retry_seconds=30)
+    crawl.seed([f"{A}{k}" for k in range(4)])
+    spider = hello(crawl)
+    answers = [Failed(task.lease, status=503) for task in crawl.desk.next(spider, 4).tasks]
+    answers[2].retry_after = "7"
+    answers[3].retry_after = "99"
+    # The third asks for less than the second has led to.
+    receipts = crawl.desk.report(spider, answers)
+    assert [receipt.host_wait for receipt in receipts] == [0, 30, 0, 99]
 
 
 def test_dead_hosts_come_last_and_are_parked(world):

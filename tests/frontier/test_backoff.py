@@ -101,7 +101,7 @@ def test_delay_doubles_up_to_its_cap():
         (404, None, "gone"),
         (410, "x", "gone"),
         (429, None, "throttled"),
-        (503, "x", "throttled"),
+        (503, "x", "busy"),
         (500, None, "server"),
         (502, None, "server"),
         (599, None, "server"),
@@ -122,13 +122,16 @@ def test_outcomes(status, error, outcome):
 
 
 def test_the_tables_of_outcomes():
-    assert set(OUTCOMES) == {"ok", "gone", "throttled", "server", "client", "network"}
+    assert set(OUTCOMES) == {"ok", "gone", "throttled", "busy", "server", "client", "network"}
     assert all(name in OUTCOMES and first <= last for first, last, name in STATUSES)
     assert {classify(status) for status in range(1000)} == set(OUTCOMES)
     outcomes = OUTCOMES.values()
-    assert {"throttled", "server", "network"} == {outcome.name for outcome in outcomes if outcome.retried}
+    assert {"throttled", "busy", "server", "network"} == {
+        outcome.name for outcome in outcomes if outcome.retried
+    }
     assert {"server", "network"} == {outcome.name for outcome in outcomes if outcome.against_host}
     assert {"throttled", "server", "network"} == {outcome.name for outcome in outcomes if outcome.host_waits}
+    assert {"throttled", "busy"} == {outcome.name for outcome in outcomes if outcome.throttles}
 
 
 @given(st.floats(0, 1e6), st.floats(1e-3, 1e5), st.floats(0.002, 1e4))

@@ -137,6 +137,26 @@ def test_retry_after(tmp_path, status):
     assert set(counts.values()) == {1}
 
 
+@pytest.mark.parametrize(("answers", "said"), [
+    ([Answer("", 503)], []),
+    ([Answer("", 503)] * 3, ["status 503 twice in a row"]),
+    ([Answer("", 429, {"Retry-After": "1"})] * 2, ["status 429, Retry-After '1'"]),
+    ([Answer("", 403, {"Retry-After": "1"})], ["status 403, Retry-After '1'"]),
+    ([Answer("", 503, {"Retry-After": "1"}), Answer("", 500)], ["status 503, Retry-After '1'", "status 500"]),
+])  # fmt: skip
+def test_the_log_names_a_host_that_is_held_back_once_for_each_reason(tmp_path, answers, said):
+    left = list(answers)
+    pages = {f"/{k}": lambda _: left.pop(0) if left else html() for k in range(12)}
+    with Site(pages) as site:
+        ran = crawl(Walker, tmp_path / "c", site, sorted(pages), CONCURRENT_REQUESTS_PER_DOMAIN=1)
+    forbidden = sum(answer.status == 403 for answer in answers)
+    assert len(ran.crawled) == 12 - forbidden
+    lines = [line for line in ran.told("INFO") if "is held back for" in line]
+    assert [line.partition(": ")[2] for line in lines] == said
+    assert all(line.startswith("127.0.0.1 is held back for ") for line in lines)
+    assert (ran.stats.get("inlink/host_held", 0) > 0) == bool(said)
+
+
 class Mixed(Walker):
     """One request of the crawl's, and behind it some that are in Scrapy's own queue only."""
 
@@ -149,7 +169,7 @@ class Mixed(Walker):
 
 
 def test_only_what_is_the_crawls_is_taken_back(tmp_path):
-    left = [Answer("", 503, {"Retry-After": "0"}, delay=0.5)]
+    left = [Answer("", 503, {"Retry-After": "1"}, delay=0.5)]
     pages = {"/0": lambda _: left.pop() if left else html(), **{f"/{k}": html() for k in range(1, 5)}}
     with Site(pages) as site:
         starts = [f"/{k}" for k in range(5)]

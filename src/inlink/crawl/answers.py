@@ -166,7 +166,7 @@ class Answers:
             # Forget the failures of these pages' hosts, and the waits that they led to.
             if slot in front.hosts.failures:
                 front.hosts.let_go(slot, now)
-                journal.append(kinds.HOST, page, payload=front.hosts.frame(slot, now))
+                journal.append(kinds.HOST, page, **front.hosts.frame(slot, now))
                 front.queue.settle(slot, now)
         return len(stopped)
 
@@ -253,5 +253,5 @@ class Answers:
         if not hosts.ask_for_delay(slot, seconds, now):
             return False
         queue.settle(slot, now)
-        self.journal.append(kinds.HOST, number, payload=hosts.frame(slot, now))
+        self.journal.append(kinds.HOST, number, **hosts.frame(slot, now))
         return True

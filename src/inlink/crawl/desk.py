@@ -327,9 +327,11 @@ class Desk:
         if isinstance(answer, Crawled):
             return Receipt(self._crawled(answer))
         if isinstance(answer, Failed):
-            return Receipt(
-                answers.failed(number, answer.error, answer.status, answer.retry, answer.retry_after)
-            )
+            waits = self._frontier.hosts.waits
+            before = waits.get(out.slot, 0.0)
+            counted = answers.failed(number, answer.error, answer.status, answer.retry, answer.retry_after)
+            after = waits.get(out.slot, 0.0)
+            return Receipt(counted, None, max(after - self._journal.now, 0.0) if after > before else 0.0)
         if isinstance(answer, Excluded):
             return Receipt(answers.excluded(number, answer.reason))
         if isinstance(answer, Released):

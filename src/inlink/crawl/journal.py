@@ -228,7 +228,7 @@ class Journal:
     def note_outcome(self, out: Out | None, outcome: Outcome | None, wait: float | None = None) -> None:
         """Record that a lease has ended. If its host's state changed, append an event with the new state."""
         if out is not None and self.frontier.note_outcome(out, outcome, wait, self.now):
-            self.append(kinds.HOST, out.page, payload=self.frontier.hosts.frame(out.slot, self.now))
+            self.append(kinds.HOST, out.page, **self.frontier.hosts.frame(out.slot, self.now))
 
     def redirect(
         self, page: int, to: str, *, status: int = 0, data: bytes | None = None, lease: int = 0

@@ -70,7 +70,7 @@ def set_host(journal: Journal, slot: int, limits: HostLimits) -> HostState:
         hosts.set_wish(slot, wish, now)
         # The time at which the slot is due depends on its delay.
         if hosts.due(slot, now) != due:
-            journal.append(kinds.HOST, page, payload=hosts.frame(slot, now))
+            journal.append(kinds.HOST, page, **hosts.frame(slot, now))
         queue.settle(slot, now)
     return hosts.state(slot, now)
 

@@ -3,8 +3,9 @@
 **Outcomes.** Each visit has one of :data:`OUTCOMES`, by its status and the table :data:`STATUSES`. The outcome says
 whether the visit is retried and whether it counts against the host.
 
-**Waiting.** The wait is ``Retry-After`` if the host sends it (RFC 9110, section 10.2.3). Otherwise it is the base,
-doubled with every failure in a row, up to a cap. There is no jitter, for two reasons. Only one frontier sends requests
+**Waiting.** A host waits for its ``Retry-After`` if it sends one (RFC 9110, section 10.2.3). Otherwise it waits for the
+base, doubled with every failure in a row, up to a cap. A single 503 without ``Retry-After`` may concern only its page,
+so the host waits only after the second in a row. There is no jitter, for two reasons. Only one frontier sends requests
 to a host, so no other client retries at the same moment. And a replay must wait as the crawl did.
 
 **Crawl rates.** A host's temperature T counts its crawls. It cools with the window w as its time constant:
@@ -58,13 +59,16 @@ class Outcome(msgspec.Struct, frozen=True):
     against_host : bool
         Whether the outcome suggests that the host is dead. Any other outcome shows that the host answers.
     host_waits : bool
-        Whether the host must wait, for the time that :func:`retry_after` or :func:`delay` gives.
+        Whether the host must wait although it sent no ``Retry-After``.
+    throttles : bool
+        Whether the host asks for fewer requests. After such an answer, ``host_waits`` does not matter for the next one.
     """
 
     name: str
     retried: bool
     against_host: bool
     host_waits: bool
+    throttles: bool = False
 
 
 OUTCOMES = {
@@ -72,7 +76,8 @@ OUTCOMES = {
     for outcome in (
         Outcome("ok", retried=False, against_host=False, host_waits=False),
         Outcome("gone", retried=False, against_host=False, host_waits=False),
-        Outcome("throttled", retried=True, against_host=False, host_waits=True),
+        Outcome("throttled", retried=True, against_host=False, host_waits=True, throttles=True),
+        Outcome("busy", retried=True, against_host=False, host_waits=False, throttles=True),
         Outcome("server", retried=True, against_host=True, host_waits=True),
         Outcome("client", retried=False, against_host=False, host_waits=False),
         Outcome("network", retried=True, against_host=True, host_waits=True),
@@ -86,7 +91,7 @@ STATUSES = (
     (404, 404, "gone"),
     (410, 410, "gone"),
     (429, 429, "throttled"),
-    (503, 503, "throttled"),
+    (503, 503, "busy"),
     (100, 399, "ok"),
     (500, 599, "server"),
 )
@@ -108,7 +113,7 @@ def classify(status: int | None, error: str | None = None) -> str:
     Examples
     --------
     >>> classify(200), classify(410), classify(503), classify(403), classify(None, "no route to host")
-    ('ok', 'gone', 'throttled', 'client', 'network')
+    ('ok', 'gone', 'busy', 'client', 'network')
     """
     if not status:
         return "network"

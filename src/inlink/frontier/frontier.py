@@ -331,7 +331,13 @@ class Frontier:
         if self.lost.alone:
             self.lost.ended(out.session, out.page)
         # The common case takes one step.
-        if outcome is not None and outcome.name == "ok" and not self.hosts.failures and out.current:
+        hosts = self.hosts
+        if (
+            outcome is not None
+            and outcome.name == "ok"
+            and not (hosts.failures or hosts.busy)
+            and out.current
+        ):
             self.queue.end_fetch(slot, now)
             return False
         row = self.queue.rows[slot]
@@ -339,20 +345,20 @@ class Frontier:
             row["flying"] -= 1
         changed = False
         if outcome is not None:
-            before = self.hosts.failures.get(slot, 0)
+            before, was_busy = hosts.failures.get(slot, 0), slot in hosts.busy
             # Any outcome that does not count against the host shows that it answers.
             failures = before + 1 if outcome.against_host else 0
             until = 0.0
-            if outcome.host_waits:
+            if wait is not None or outcome.host_waits or (outcome.throttles and was_busy):
                 pause = delay(max(failures, 1), self.settings.retry_seconds, LONGEST_WAIT)
                 until = now + (pause if wait is None else wait)
                 if failures >= polite.park_after:
                     until = max(until, now + polite.park_seconds)
-            changed = failures != before or until > 0
+            changed = failures != before or until > 0 or outcome.throttles != was_busy
             if changed:
-                self.hosts.failed(slot, failures)
+                hosts.failed(slot, failures, busy=outcome.throttles)
                 if until > 0:
-                    self.hosts.wait(slot, until, now)
+                    hosts.wait(slot, until, now)
         self.queue.settle(slot, now)
         return changed
 

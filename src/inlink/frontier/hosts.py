@@ -11,6 +11,8 @@ rates still apply.
 the block or later. :attr:`Hosts.hidden` holds the date that would apply without the block.
 """
 
+from typing import Any
+
 import msgspec
 import numpy as np
 
@@ -27,6 +29,8 @@ from inlink.urls.hosts import registered_domain
 __all__ = ["CrawlHosts", "HostState"]
 
 _RECORD = struct_of(HostRecord)
+_BUSY = 1 << 11
+"""Flag of an event about a host: its last answer asked for fewer requests. :mod:`.format` has the other flags."""
 
 
 class HostState(msgspec.Struct, frozen=True):
@@ -74,6 +78,8 @@ class CrawlHosts:
     ----------
     failures : dict of int to int
         Number of failures in a row, by slot.
+    busy : set of int
+        Slots whose last answer asked for fewer requests.
     crawl_delays, waits : dict of int to float
         By slot, the delay that robots.txt asks for, and the Unix time before which the host asks for no request.
     wishes : dict of int to Wish
@@ -85,6 +91,7 @@ class CrawlHosts:
     def __init__(self, pages: Pages, queue: Queue) -> None:
         self.pages, self.queue = pages, queue
         self.failures: dict[int, int] = {}
+        self.busy: set[int] = set()
         self.crawl_delays: dict[int, float] = {}
         self.waits: dict[int, float] = {}
         self.wishes: dict[int, Wish] = {}
@@ -306,10 +313,11 @@ class CrawlHosts:
 
     # -- events -----------------------------------------------------------------------------------------------------
 
-    def frame(self, slot: int, now: float) -> bytes:
-        """The payload of an event about a slot."""
+    def frame(self, slot: int, now: float) -> dict[str, Any]:
+        """The flags and the payload of an event about a slot."""
         delay = self.crawl_delays.get(slot, 0.0)
-        return _RECORD.pack(self.due(slot, now), delay, self.failures.get(slot, 0))
+        payload = _RECORD.pack(self.due(slot, now), delay, self.failures.get(slot, 0))
+        return {"flags": _BUSY * (slot in self.busy), "payload": payload}
 
     def restore(self, now: float) -> None:
         """Take in the log's events about hosts."""
@@ -321,7 +329,7 @@ class CrawlHosts:
                 wishes[slot] = Wish.of(frame.payload)
                 continue
             host = HostRecord._make(_RECORD.unpack(frame.payload))
-            self.failed(slot, host.failures)
+            self.failed(slot, host.failures, busy=bool(frame.flags & _BUSY))
             self.ask_for_delay(slot, host.delay, now)
             self._set_due(slot, host.due, now)
             # The usual delay until the next fetch is not a wait that the host asked for. An operator may shorten it.
@@ -359,8 +367,12 @@ class CrawlHosts:
         if heat > 0:
             row["soft_due"] = max(float(row["due"]), self._cooled(slot, limits.soft))
 
-    def failed(self, slot: int, failures: int) -> None:
-        """Set the number of failures in a row of a slot. Its keys are divided by 1 + failures."""
+    def failed(self, slot: int, failures: int, *, busy: bool = False) -> None:
+        """Set a slot's number of failures in a row, by which its keys are divided plus 1, and whether it is busy."""
+        if busy:
+            self.busy.add(slot)
+        else:
+            self.busy.discard(slot)
         if failures:
             self.failures[slot] = failures
         else:

@@ -60,7 +60,7 @@ __all__ = ["Links", "Scheduler"]
 
 log = logging.getLogger("inlink.scrapy")
 
-# Number of hosts that the message about left pages counts.
+# Number of hosts that the message about left pages counts, and of messages about hosts that are held back.
 HOSTS_NAMED = 1000
 # If the crawl can store none of so many requests, the spider ends.
 FIRST_REQUESTS = 100
@@ -68,6 +68,8 @@ REMEDY = (
     "Use methods of the spider as callback and errback, and in meta and cb_kwargs only values that docs/scrapy.md "
     'lists in "Data of requests".'
 )
+# Seconds after which a wait is long.
+LONG_WAIT = 3600.0
 # HTTP statuses that ask for a pause.
 LATER = (429, 503)
 
@@ -113,6 +115,8 @@ class Scheduler(BaseScheduler):
         self._closing = self._broken = False
         # Requests that the crawl could store, and that it could not.
         self._kept = self._not_kept = 0
+        # The hosts that the log has named as held back, with the kind of reason, and whether for a long time.
+        self._held: set[tuple[str, str, bool]] = set()
         # True if the spider ends although pages are due later.
         self._left = False
 
@@ -393,7 +397,7 @@ class Scheduler(BaseScheduler):
         """Pause the host of a response from the network if the response asks for that."""
         slot = engine.slot_of(self.crawler, request)
         if response.status in LATER and request in self._out:
-            # The pause lasts until the crawl has the answer and applies its own.
+            # The pause lasts until the crawl has the answer, and holds the host back or not.
             engine.pause(self.crawler, slot)
         # AutoThrottle may have changed the delay.
         if slot in self._delays:
@@ -477,8 +481,13 @@ class Scheduler(BaseScheduler):
                 error=getattr(answer, "error", None) or getattr(answer, "reason", None),
                 counted=receipt.counted,
             )
-            if visit.status in LATER:
-                self._leave_alone(engine.slot_of(self.crawler, visit.request))
+            slot = engine.slot_of(self.crawler, visit.request)
+            if isinstance(answer, Failed) and receipt.host_wait > 0:
+                self._say_held(slot, answer, receipt.host_wait)
+                self._leave_alone(slot)
+            elif visit.status in LATER:
+                # The answer holds only its page back, so the pause ends.
+                engine.withdraw(self.crawler, slot, (), Withdrawn())
         task = receipt.task
         if task is not None and told.follower is not None and self._pump is not None:
             follower = self._hand_out(Visit(task, told.follower))
@@ -488,8 +497,24 @@ class Scheduler(BaseScheduler):
                 self._ready.appendleft(follower)
                 engine.wake(self.crawler)
 
+    def _say_held(self, slot: str, answer: Failed, wait: float) -> None:
+        """Log that a host is held back, once for each reason."""
+        self._count("inlink/host_held")
+        kind = f"status {answer.status}" if answer.status else answer.error.partition(":")[0]
+        # A host that is parked after many failures is named again.
+        reason = slot, kind, wait >= LONG_WAIT
+        if reason in self._held or len(self._held) == HOSTS_NAMED:
+            return
+        self._held.add(reason)
+        why = kind if answer.status else f"{answer.error:.200}"
+        if answer.retry_after is not None:
+            why += f", Retry-After {answer.retry_after!r:.40}"
+        elif answer.status == 503:
+            why += " twice in a row"
+        log.info("%s is held back for %s s: %s", slot, f"{wait:,.0f}", why)
+
     def _leave_alone(self, slot: str) -> None:
-        """Give back the unsent requests to a host that asked for a pause."""
+        """Give back the unsent requests to a host that is held back."""
         assert self._pump is not None
         ready, self._ready = self._ready, deque()
         for visit in ready:

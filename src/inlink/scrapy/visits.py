@@ -233,7 +233,9 @@ def _described(links: list[AnyLink], page: Reading, score: float, scorer: ScoreL
         if link is None:
             found.append(told)
             continue
-        form = link.url if link.url in texts else canonical(link.url, page.url)
+        form: str | None = link.url.partition("#")[0]
+        if form not in texts:
+            form = canonical(link.url, page.url)
         value = best.get(form, 0.0) if best and link.score is None else link.score
         found.append(Link(link.url, value, link.data, link.variant, link.text or texts.get(form, "")))
     return found
