@@ -105,7 +105,7 @@ class ManualSpider(Rules):
     """Follows all links by a rule, and takes title, headings and code samples of each page."""
 
     name = "manual"
-    allowed_domains: ClassVar[list[str]] = ["127.0.0.1"]  # type: ignore[misc]
+    allowed_domains: ClassVar[list[str]] = ["127.0.0.1"]
     custom_settings: ClassVar[dict[str, Any]] = {"ITEM_PIPELINES": {Clean: 300}}  # type: ignore[misc]
 
     def parse_page(self, response: Any) -> Iterator[Any]:

@@ -328,10 +328,10 @@ class Desk:
             return Receipt(self._crawled(answer))
         if isinstance(answer, Failed):
             waits = self._frontier.hosts.waits
-            before = waits.get(out.slot, 0.0)
+            waited = waits.get(out.slot, 0.0)
             counted = answers.failed(number, answer.error, answer.status, answer.retry, answer.retry_after)
-            after = waits.get(out.slot, 0.0)
-            return Receipt(counted, None, max(after - self._journal.now, 0.0) if after > before else 0.0)
+            until = waits.get(out.slot, 0.0)
+            return Receipt(counted, None, max(until - self._journal.now, 0.0) if until > waited else 0.0)
         if isinstance(answer, Excluded):
             return Receipt(answers.excluded(number, answer.reason))
         if isinstance(answer, Released):

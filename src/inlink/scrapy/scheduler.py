@@ -8,10 +8,9 @@ requests. The methods that Scrapy calls only move requests; :mod:`inlink.scrapy.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
-from weakref import WeakKeyDictionary
 
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
@@ -108,7 +107,8 @@ class Scheduler(BaseScheduler):
         self._ready: deque[Visit] = deque()
         self._out: dict[Request, Visit] = {}
         self._by_lease: dict[int, Visit] = {}
-        self._found_on: WeakKeyDictionary[Request, Visit] = WeakKeyDictionary()
+        # A request that a callback has yielded, and the visit of its page, while the request is taken in.
+        self._found: tuple[Request | None, Visit | None] = (None, None)
         # The Crawl-delay in seconds, by slot of the downloader.
         self._delays: dict[str, float] = {}
         self._pump: Pump | None = None
@@ -179,7 +179,7 @@ class Scheduler(BaseScheduler):
         listen(self._response_downloaded, signals.response_downloaded)
         listen(self._spider_error, signals.spider_error)
         listen(self._robots_parsed, signals.robots_parsed)
-        engine.add_spider_middleware(self.crawler, self.process_spider_output)
+        engine.take_output(self.crawler, self._take_output)
         engine.add_downloader_middleware(self.crawler, Network(self._out))
         engine.mend_robots(self.crawler)
         engine.mend_concurrency(self.crawler)
@@ -290,7 +290,7 @@ class Scheduler(BaseScheduler):
         """Take in a request. It is a link of the page on which it was found, a retry or redirect, or a seed."""
         if self._pump is None or self._closing:
             return False
-        parent = self._found_on.pop(request, None)
+        parent = self._found[1] if self._found[0] is request else None
         before = self._of(request)
         if isinstance(request.errback, _Errback):
             request.errback = request.errback.own
@@ -429,19 +429,20 @@ class Scheduler(BaseScheduler):
             visit = self._out.get(request)
             pump.tell(Told(HostDelay(request.url if visit is None else visit.task.url, delay)))
 
-    async def process_spider_output(
-        self, response: Response, result: AsyncIterator[Any]
-    ) -> AsyncIterator[Any]:
-        """Record the page on which requests and links were found. This is the outermost spider middleware."""
-        visit = self._of(response.request)
-        async for output in result:
-            if isinstance(output, Links):
-                if visit is not None:
-                    visit.links += output.links
-                continue
-            if visit is not None and isinstance(output, Request):
-                self._found_on[output] = visit
-            yield output
+    def _take_output(self, output: Any, response: Any) -> bool:
+        """Take in a request or links of a page; return False for an item. After a failure, the page is not known."""
+        visit = self._of(response.request) if isinstance(response, Response) else None
+        if isinstance(output, Request):
+            self._found = output, visit
+            crawler_engine: Any = self.crawler.engine
+            crawler_engine.crawl(output)
+            self._found = None, None
+        elif isinstance(output, Links):
+            if visit is not None:
+                visit.links += output.links
+        else:
+            return output is None
+        return True
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
