@@ -1,6 +1,7 @@
 """Other programs read the same graph from our JSON, Pajek, DOT, GML and HTML."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -255,6 +256,12 @@ def site() -> tuple[list[str], list[tuple[int, int]]]:
     names += ["https://e.org/a/caf%C3%A9", "\u202edesrever", *HOSTILE[:4], f"https://e.org/b/{HOSTILE[0]}"]
     pairs = {(k, end) for k in range(1, len(names)) for end in (0, (k * 7) % len(names), k - 1) if k != end}
     return names, sorted(pairs)
+
+
+def test_the_page_of_a_folder_with_any_name(tmp_path: Path):
+    folder = os.fsdecode(os.fsencode(tmp_path) + b"/<b>\xff")
+    inlink.write(Graph.from_arcs([(0, 1)], into=folder), tmp_path / "g.html")
+    assert "<h1>Map of &lt;b&gt;?</h1>" in (tmp_path / "g.html").read_text("utf-8")
 
 
 def test_a_page_of_many_links_has_the_most_specific(tmp_path: Path):

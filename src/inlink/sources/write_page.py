@@ -114,7 +114,8 @@ def write_page(
     # One pass over the page alone, so that nothing is replaced within a part.
     text = re.sub(r"@([a-z ]+)@", lambda match: parts[match[1]], texts["html"])
     with atomic_file(path) as work:
-        work.write_text(text, encoding="utf-8")
+        # The name of a graph's folder may have other bytes.
+        work.write_text(text, encoding="utf-8", errors="replace")
     return Written([path])
 
 
