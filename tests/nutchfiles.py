@@ -119,7 +119,11 @@ def parse_data(links: list[str], time: int | None = None, *, noted: bool = False
         out += text(link) + text(f"anchor {k}")
         out += b"\x01" + map_writable({"weight": 0.5, "rel": "next"}) if noted and k == 0 else b"\x00"
     times = {} if time is None else {"_ftk_": str(time)}
-    return out + metadata({"Content-Type": "text/html", **times}) + metadata({"CharEncoding": "utf-8"})
+    return (
+        out
+        + metadata({"Content-Type": "text/html", **times, "Content-Length": "120"})
+        + metadata({"CharEncoding": "utf-8"})
+    )
 
 
 def crawl_datum(

@@ -3,15 +3,23 @@
 import asyncio
 import socket
 import threading
+import time
+from collections import deque
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from itertools import pairwise
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.http import Response
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
 
 from inlink.crawl.crawl import Crawl
+from inlink.scrapy.engine import mend_delay
 from sites import Answer, Asked, Site, html
 from spiderruns import Walker, crawl, hrefs
 
@@ -268,3 +276,24 @@ def test_a_retry_waits_longer_each_time(tmp_path):
     assert [later - earlier >= 0.15 * 2**k * 0.8 for k, (earlier, later) in enumerate(pairwise(times))] == [
         True
     ] * 3
+
+
+def test_requests_that_would_wait_too_long_leave_the_downloader():
+    """Scrapy holds requests by the delay of their slot. Ours fail at once, and stand in no queue any more."""
+    failures: dict[str, Failure] = {}
+    slot = SimpleNamespace(queue=deque(), lastseen=time.monotonic(), delay=60.0, jitter=0.0)
+    for url in ("http://a.com/ours", "http://a.com/foreign", "http://a.com/ours/2"):
+        waiting = Deferred[None]()
+        waiting.addErrback(partial(failures.__setitem__, url))
+        slot.queue.append((Request(url), waiting))
+    downloader = SimpleNamespace(_process_queue=lambda slot: None)
+    crawler = cast(Crawler, SimpleNamespace(engine=SimpleNamespace(downloader=downloader)))
+    mend_delay(crawler, 9.0, lambda request: "ours" in request.url, lambda: TimeoutError("too long"))
+    slot.delay = 5.0
+    downloader._process_queue(slot)
+    assert (len(slot.queue), failures) == (3, {})
+    slot.delay = 60.0
+    downloader._process_queue(slot)
+    assert [request.url for request, _ in slot.queue] == ["http://a.com/foreign"]
+    assert sorted(failures) == ["http://a.com/ours", "http://a.com/ours/2"]
+    assert all(failure.check(TimeoutError) for failure in failures.values())

@@ -114,7 +114,7 @@ def test_a_token_does_not_leave_the_machine_without_tls(monkeypatch):
 
 
 def test_tls_with_a_ca_of_ones_own(tmp_path, monkeypatch):
-    cert, key = selfsigned.make(tmp_path, ["127.0.0.1"])
+    cert, key = selfsigned.make(tmp_path / "new" / "folder", ["127.0.0.1"])
     assert key.stat().st_mode & 0o077 == 0
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert, key)

@@ -149,6 +149,8 @@ def test_a_known_header_can_be_declared_an_arc(tmp_path):
     # A declared header of unknown words leaves the columns as they are detected.
     assert read(tmp_path, b"x,y,z\n0,1,2.5\n1,0,1\n", header=True) == [(0, 1, 2.5), (1, 0, 1)]
     assert read(tmp_path, b"weight,from,to\n2.5,0,1\n", header=True) == [(0, 1, 2.5)]
+    # The header is the first line that is neither empty nor a comment.
+    assert read(tmp_path, b"# x,y\n\nx,y\n0,1\n", header=True) == [(0, 1, None)]
 
 
 def test_the_command_tells_of_a_header_and_takes_the_options(tmp_path):
