@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import inlink
 from crawlstrategies import opened
 from inlink import Ranking
 from inlink.base.clock import VirtualClock
@@ -145,6 +146,23 @@ def test_values_by_url_and_by_host_come_from_files(tmp_path, folder):
         assert order(crawl)[:2] == [B, C]
         crawl.crawled(B, [f"{B}new"])
         assert order(crawl)[0] == f"{B}new"
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "parquet"])
+def test_exported_rankings_are_imported(tmp_path, folder, kind):
+    names = {"pages": [C, f"{A}2", "http://unknown.example/"], "hosts": ["com.b", "org.c"]}
+    for name, nodes in names.items():
+        graph = inlink.Graph.from_arcs([(node, nodes[0]) for node in nodes])
+        ranks = inlink.pagerank(graph)
+        file = tmp_path / f"{name}.{kind}"
+        (ranks.to_parquet if kind == "parquet" else ranks.to_csv)(file)
+        unknown = int(name == "pages")
+        assert import_ranking(folder, file, name, by_host=name == "hosts") == (2, unknown)
+        with opened(folder, VirtualClock(), policy=f"ranking:{name}") as crawl:
+            assert order(crawl)[:2] == ([C, f"{A}2"] if name == "pages" else [B, C])
+    inlink.pagerank(inlink.Graph.from_arcs([(0, 1)])).to_csv(tmp_path / "numbers.csv")
+    with pytest.raises(InputError, match=r"numbers\.csv: its nodes have no names"):
+        import_ranking(folder, tmp_path / "numbers.csv", "numbers")
 
 
 def test_common_crawls_ranks_are_recognised(tmp_path, folder):

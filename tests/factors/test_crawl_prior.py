@@ -205,11 +205,13 @@ def test_sources_of_all_kinds_give_the_same_places(tmp_path):
     ranking.save(tmp_path / "g", "other")
     ranking.to_parquet(tmp_path / "r.parquet")
     ranking.to_csv(tmp_path / "r.csv")
+    ranking.to_csv(tmp_path / "r.tsv")
+    (tmp_path / "r.tsv.meta.json").unlink()
     wanted = host_places(tmp_path / "list.txt")
     assert dict(zip(wanted.names, wanted.places.tolist(), strict=True)) == {
         "good.example": 1, "www.fair.example": 2, "fair.example": 2, "poor.example": 4,
     }  # fmt: skip
-    for name in ("cc.txt.gz", "urls.txt", "g", "g/rankings/other", "r.parquet", "r.csv"):
+    for name in ("cc.txt.gz", "urls.txt", "g", "g/rankings/other", "r.parquet", "r.csv", "r.tsv"):
         assert host_places(tmp_path / name).checksum == wanted.checksum, name
 
 

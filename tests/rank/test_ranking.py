@@ -1,7 +1,13 @@
+import csv
+import gzip
+import json
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
+import pandas
+import polars
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -13,6 +19,7 @@ from inlink.errors import (
     DamageError,
     FolderError,
     FormatError,
+    InputError,
     MissingExtraError,
     OutputError,
     ParameterError,
@@ -34,16 +41,18 @@ def test_top_is_a_stable_sort(numbers: list[float], k: int):
 
 
 def named() -> Graph:
-    return Graph.from_arcs([("a", b"\xff\xfe"), (b"\xff\xfe", 'c,"\n\t'), ('c,"\n\t', "a"), ("d", "a")])
+    return Graph.from_arcs(
+        [("a", b"\xff\xfe"), ("a", "\rb\r\n"), (b"\xff\xfe", 'c,"\n\t'), ('c,"\n\t', "a"), ("d", "a")]
+    )
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet"])
 @pytest.mark.parametrize("algorithm", ["pagerank", "hits", "degree"])
 def test_tables_come_back_with_every_bit(tmp_path: Path, suffix: str, algorithm: str):
     for graph in (named(), Graph.from_arcs([(0, 1), (1, 2), (2, 0), (0, 2)])):
         ranking = getattr(inlink, algorithm)(graph)
         path = tmp_path / f"r.{suffix}"
-        (ranking.to_csv if suffix == "csv" else ranking.to_parquet)(path)
+        (ranking.to_parquet if suffix == "parquet" else ranking.to_csv)(path)
         back = Ranking.read(path)
         assert (back.values == ranking.values).all()
         assert back.columns.keys() == ranking.columns.keys()
@@ -56,11 +65,95 @@ def test_tables_come_back_with_every_bit(tmp_path: Path, suffix: str, algorithm:
             "dangling",
             "note",
             "error_bound",
+            "date",
         ):
             assert getattr(back, field) == getattr(ranking, field), field
         assert (back.names is None) == (graph.names is None)
         if graph.names is not None:
             assert list(back.names) == list(graph.names)
+
+
+def test_text_files_are_plain_tables(tmp_path: Path):
+    graph = Graph.from_arcs([("a", 'b,"\t\n'), ('b,"\t\n', "=c"), ("d", "a")], into=tmp_path / "g")
+    inlink.pagerank(graph).save(graph)
+    ranking = Ranking.load(tmp_path / "g", "pagerank")
+    rows = [(node, name, ranking[node]) for node, name in enumerate(graph.names)]
+    for name, separator in (("r.csv", ","), ("r.tsv", "\t")):
+        ranking.to_csv(tmp_path / name)
+        with (tmp_path / name).open(newline="") as file:
+            assert [*csv.reader(file, delimiter=separator)][1:] == [list(map(str, row)) for row in rows]
+        assert polars.read_csv(tmp_path / name, separator=separator).rows() == rows
+        frame = pandas.read_csv(tmp_path / name, sep=separator, float_precision="round_trip")
+        assert [*frame.itertuples(index=False, name=None)] == rows
+        meta = json.loads((tmp_path / f"{name}.meta.json").read_text())
+        assert (meta["nodes"], meta["source"], meta["error_bound"]) == (
+            4,
+            str(graph.path),
+            ranking.error_bound,
+        )
+        assert meta["parameters"]["damping"] == 0.85
+        assert abs(datetime.now(UTC) - datetime.fromisoformat(meta["date"])) < timedelta(hours=1)
+    ranking.to_csv(tmp_path / "r.csv", safe_cells=True)
+    assert "'=c" in (tmp_path / "r.csv").read_text()
+    ranking.to_csv(tmp_path / "r.csv", plain=True)
+    assert not (tmp_path / "r.csv.meta.json").exists()
+
+
+OLD = """# inlink ranking {"version": 1, "algorithm": "pagerank", "columns": ["value"], "error_bound": "2.5e-14", \
+"residual": null, "iterations": 1, "converged": true, "parameters": {"damping": 0.85}, "dangling": "teleport", \
+"unique": null, "note": "", "graph_uuid": null, "elapsed": 0.5}
+node,name,value
+0,a,0.25
+1,b,0.75
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "algorithm"),
+    [
+        (OLD, "pagerank"),
+        ("node,name,value\n0,a,0.25\n1,b,0.75\n", "unknown"),
+        ("\ufeffnode\tname\tvalue\r\n1\tb\t.75\r\n0\ta\t.25\r\n", "unknown"),
+    ],
+)
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_old_moved_and_sorted_files_are_read(tmp_path: Path, text: str, algorithm: str, pack):
+    (tmp_path / "r").write_bytes(pack(text.encode()))
+    back = Ranking.read(tmp_path / "r")
+    assert (back.to_dict(), back.algorithm) == ({"a": 0.25, "b": 0.75}, algorithm)
+    assert back.error_bound == (2.5e-14 if algorithm == "pagerank" else None)
+    if algorithm == "unknown":
+        assert "exactness unknown" in back.verdict()
+        assert back.places() is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("node,name,value\n0,a,0.25\n2,b,0.75\n", "has not all nodes"),
+        ("name,value\na,0.25\nb,0.75\n", "has not all nodes"),
+        ("node,value\n0,0.25\n2,0.75\n", "the nodes are not 0, 1, 2, …, and have no names"),
+        ("node,name,value\n0,a,0.25\n1,b\n", "line 3: expected 3 fields; got 2"),
+        ("node,name,value\n0,a,0.25\n1,a,0.75\n", "a"),
+    ],
+)
+def test_rankings_with_missing_rows_are_refused(tmp_path: Path, text: str, message: str):
+    (tmp_path / "r.csv").write_text(text)
+    with pytest.raises(InputError, match=message):
+        Ranking.read(tmp_path / "r.csv")
+
+
+def test_a_description_of_other_values_is_refused(tmp_path: Path):
+    ranking = inlink.pagerank(Graph.from_arcs([("a", "b"), ("b", "c")]))
+    ranking.to_csv(tmp_path / "r.csv")
+    lines = (tmp_path / "r.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "r.csv").write_text("".join(lines[:2]))
+    with pytest.raises(DamageError, match="has not all nodes"):
+        Ranking.read(tmp_path / "r.csv")
+    inlink.hits(Graph.from_arcs([("a", "b"), ("b", "c")])).to_csv(tmp_path / "h.csv")
+    (tmp_path / "h.csv.meta.json").rename(tmp_path / "r.csv.meta.json")
+    with pytest.raises(DamageError, match="not those of the ranking's description"):
+        Ranking.read(tmp_path / "r.csv")
 
 
 def test_items_and_dicts():
@@ -155,9 +248,10 @@ def test_damaged_and_foreign_tables_are_refused(tmp_path: Path):
 @pytest.mark.parametrize("iterations", ["[" * 20_000, "Infinity", "1" * 5_000])
 def test_descriptions_that_no_ranking_has_are_damage(tmp_path: Path, iterations: str):
     inlink.pagerank(Graph.from_arcs([(0, 1)]), tol=None, max_iter=3).to_csv(tmp_path / "r.csv")
-    text = (tmp_path / "r.csv").read_text()
+    beside = tmp_path / "r.csv.meta.json"
+    text = beside.read_text()
     assert text.count('"iterations": 3,') == 1
-    (tmp_path / "r.csv").write_text(text.replace('"iterations": 3,', f'"iterations": {iterations},'))
+    beside.write_text(text.replace('"iterations": 3,', f'"iterations": {iterations},'))
     with pytest.raises(DamageError, match=r"r\.csv.*again"):
         Ranking.read(tmp_path / "r.csv")
 

@@ -171,14 +171,22 @@ def test_every_place_of_a_ranking_is_the_same_list(tmp_path):
     folder = ranks.save(graph)
     ranks.to_csv(tmp_path / "ranks.csv")
     ranks.to_parquet(tmp_path / "ranks.parquet")
+    ranks.to_csv(tmp_path / "moved.csv")
+    (tmp_path / "moved.csv.meta.json").unlink()
+    ranks.to_csv(tmp_path / "sorted.tsv")
+    heads, *rows = (tmp_path / "sorted.tsv").read_text().splitlines(keepends=True)
+    (tmp_path / "sorted.tsv").write_text("".join([heads, *reversed(rows)]))
     lines = "".join(f"{name}\t{value!r}\n" for name, value in ranks.items())
     (tmp_path / "ranks.tsv.gz").write_bytes(gzip.compress(lines.encode()))
-    places = [tmp_path / "g", folder, *(tmp_path / f"ranks.{end}" for end in ("csv", "parquet", "tsv.gz"))]
-    for place in places:
+    files = ("ranks.csv", "ranks.parquet", "moved.csv", "sorted.tsv", "ranks.tsv.gz")
+    for place in (tmp_path / "g", folder, *(tmp_path / name for name in files)):
         found = inlink.diff(ranks, place)
         assert (found.common, found.kendall, found.new(), found.gone()) == (4, pytest.approx(1), [], [])
         # The PageRank of all nodes adds up to 1.
         assert found.b.complete
+    (tmp_path / "sorted.tsv").write_text("".join([heads, rows[0], rows[2]]))
+    found = inlink.diff(ranks, tmp_path / "sorted.tsv")
+    assert (found.common, found.b.complete) == (2, False)
     with pytest.raises(FolderError, match="has no ranking 'hits'"):
         inlink.diff(tmp_path / "g", tmp_path / "g", by=("pagerank", "hits"))
 

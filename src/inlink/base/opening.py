@@ -192,6 +192,10 @@ class Stream:
             self._told = place
         return bytes(parts)
 
+    def text(self) -> io.TextIOWrapper:
+        """Return the rest of the file as UTF-8 text with its own line ends. Other bytes become lone surrogates."""
+        return io.TextIOWrapper(io.BufferedReader(_Raw(self)), "utf-8-sig", "surrogateescape", newline="")
+
     def __enter__(self) -> Self:
         self._task.__enter__()
         return self
@@ -201,6 +205,21 @@ class Stream:
         if self._file is not self._raw:
             self._file.close()
         self._raw.close()
+
+
+class _Raw(io.RawIOBase):
+    """A stream as Python's own classes read it."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
 
 
 def head(path: str | os.PathLike[str], size: int = 1 << 16) -> bytes:

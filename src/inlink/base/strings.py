@@ -152,6 +152,12 @@ class Strings:
         places += (len(new) - 1) * np.searchsorted(occurrences, places)
         return Strings(np.frombuffer(text.replace(old, new), np.uint8), places.view(np.uint64), self.valid)
 
+    def safe_cells(self) -> "Strings":
+        """Return the column with ``'`` before each row that spreadsheets would read as a formula (CSV injection)."""
+        rows = np.flatnonzero(self.offsets[:-1] < self.offsets[1:])
+        rows = rows[bytes_in(b"=+-@\t\r\n")[self.text[self.offsets[:-1][rows]]]]
+        return self.with_rows(rows, Strings.of(b"'" + row for row in self.take(rows).to_pylist()))
+
     def is_utf8(self) -> bool:
         """Return whether all rows are UTF-8."""
         try:

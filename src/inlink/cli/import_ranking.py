@@ -34,8 +34,9 @@ def import_ranking(
 ) -> None:
     """Store the values in FILE as a ranking of the crawl in DIR, for ``--policy ranking:NAME``.
 
-    FILE has a URL, a tab and a value in each line, or is Common Crawl's ranks of hosts. With --domains it is
-    the ranks of domains. FILE may also be a URL, or a release of Common Crawl (cc-main-2026-apr-may-jun/host).
+    FILE has a URL, a tab and a value in each line, is a ranking that `inlink export --by` wrote, or is Common Crawl's
+    ranks of hosts. With --domains it is the ranks of domains. FILE may also be a URL, or a release of Common Crawl
+    (cc-main-2026-apr-may-jun/host).
     """
     from inlink.sources.rankings import import_ranking as import_
 

@@ -4,6 +4,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -122,6 +123,10 @@ class Ranking:
         The uuid of the graph that was ranked; None for a graph in memory.
     elapsed : float
         The seconds that the algorithm took.
+    date : str or None
+        The time at which it ended, in UTC, such as ``"2026-11-24T12:00:00+00:00"``; None if this is not known.
+    source : str or None
+        The folder that the ranking was loaded from; None if it was not.
     """
 
     def __init__(
@@ -156,6 +161,8 @@ class Ranking:
         self.note = note
         self.graph_uuid = graph_uuid
         self.elapsed = elapsed
+        self.date: str | None = None
+        self.source: str | None = None
         self.columns = {"value": values} if hubs is None else {"authorities": values, "hubs": hubs}
 
     @property
@@ -177,6 +184,8 @@ class Ranking:
 
     def verdict(self) -> str:
         """Return in one line how exact the values are."""
+        if self.algorithm == "unknown":
+            return self.note
         if self.is_exact():
             return "exact"
         if _ESTIMATES & self.parameters.keys():
@@ -298,13 +307,14 @@ class Ranking:
 
     # -- its description, as JSON ---------------------------------------------------------------------------
 
-    def _meta(self) -> dict[str, Any]:
+    def description(self) -> dict[str, Any]:
+        """Return all but names and values as JSON can hold it: algorithm, parameters, error bound, date, source, …"""
         meta = {"version": FORMAT, "algorithm": self.algorithm, "columns": list(self.columns)}
         for name, read in _READ.items():
             value = plain(getattr(self, name))
             # JSON has no inf.
-            meta[name] = str(float(value)) if read is _bound and value is not None else value
-        return meta
+            meta[name] = str(value) if read is _bound and value is not None and np.isinf(value) else value
+        return meta | {"date": self.date, "source": self.source}
 
     @classmethod
     def _of(
@@ -319,7 +329,10 @@ class Ranking:
                 raise ValueError(f"columns {meta['columns']}")
             hubs = columns[1] if len(meta["columns"]) == 2 else None
             description = {name: read(meta[name]) for name, read in _READ.items()}
-            return cls(columns[0], names=names, hubs=hubs, **description)
+            ranking = cls(columns[0], names=names, hubs=hubs, **description)
+            # Versions before November 2026 wrote neither.
+            ranking.date, ranking.source = meta.get("date"), meta.get("source")
+            return ranking
         except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
             raise DamageError(
                 f"{place}: the ranking's description cannot be read ({error}): make it again"
@@ -356,7 +369,7 @@ class Ranking:
         with building(target, KIND, FORMAT) as folder:
             for column, values in self.columns.items():
                 folder.write(column, values)
-            folder.header.meta = self._meta()
+            folder.header.meta = self.description()
         return target
 
     @classmethod
@@ -387,7 +400,9 @@ class Ranking:
         if meta.get("columns") != columns:
             raise FolderError(f"{path}: the header is damaged (columns): rank the graph again")
         _check_values(folder, columns)
-        return cls._of(meta, [folder.array(column) for column in columns], graph.names, str(path))
+        ranking = cls._of(meta, [folder.array(column) for column in columns], graph.names, str(path))
+        ranking.source = str(graph.path)
+        return ranking
 
     # -- in memory ---------------------------------------------------------------------------------------------
 
@@ -407,7 +422,7 @@ class Ranking:
         """
         from inlink.rank.tables import arrow_table
 
-        return arrow_table(self.names, self.columns, self._meta())
+        return arrow_table(self.names, self.columns, self.description())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The columns of :meth:`to_arrow` as a stream, which Polars, DuckDB and other readers of Arrow take."""
@@ -429,17 +444,22 @@ class Ranking:
 
     # -- files -------------------------------------------------------------------------------------------------
 
-    def to_csv(self, path: str | os.PathLike[str], *, plain: bool = False) -> None:
-        """Write ``node,name,value`` lines in UTF-8, after a line of ``#`` and the description as JSON.
+    def to_csv(self, path: str | os.PathLike[str], *, plain: bool = False, safe_cells: bool = False) -> None:
+        """Write a header and a line ``node,name,value`` for each node, and the description to a file beside it.
 
-        :meth:`read` returns the same bits. Names that are not UTF-8 are written as their bytes.
+        The description of ``ranks.csv`` is in ``ranks.csv.meta.json``: algorithm, parameters, error bound, source and
+        date. With both files, :meth:`read` returns the same bits. Text is UTF-8; other bytes of names are kept.
 
         Parameters
         ----------
         path : path-like
-            The file; an existing file is replaced when the new one is complete.
+            The file; an existing file is replaced when the new one is complete. If its name ends with ``.tsv``, tabs
+            separate the fields.
         plain : bool
-            Write only ``"name",value`` lines, without a header. Many programs read these; :meth:`read` does not.
+            Write only ``"name",value`` lines, without a header and a description. :meth:`read` does not read these.
+        safe_cells : bool
+            Write ``'`` before names that begin as a formula does, so that spreadsheets show them as text. The names in
+            the file then differ from those of the nodes.
 
         Raises
         ------
@@ -448,7 +468,9 @@ class Ranking:
         """
         from inlink.rank.tables import write_csv
 
-        write_csv(path, self.names, self.columns, None if plain else self._meta())
+        write_csv(
+            path, self.names, self.columns, None if plain else self.description(), safe_cells=safe_cells
+        )
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write the table of :meth:`to_arrow` as Parquet.
@@ -460,27 +482,30 @@ class Ranking:
         """
         from inlink.rank.tables import write_parquet
 
-        write_parquet(path, self.names, self.columns, self._meta())
+        write_parquet(path, self.names, self.columns, self.description())
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "Ranking":
         """Read a ranking of float64[n] from a file of :meth:`to_csv` or :meth:`to_parquet`; the content shows which.
 
+        Rows may be in any order. A CSV file without its description gives a ranking by the algorithm ``"unknown"``.
+
         Raises
         ------
         inlink.errors.InputError
-            If the file cannot be read, was not written by inlink, or is damaged.
+            If the file cannot be read, was not written by inlink, is damaged, or lacks nodes.
         """
         from inlink.rank.tables import read_table
 
-        meta, columns, names = read_table(path)
-        for column in columns:
-            wrong = np.flatnonzero(~np.isfinite(column))
-            if len(wrong):
-                raise DamageError(
-                    f"{path}: the value of node {wrong[0]:,} is {column[wrong[0]]}: export the ranking again"
-                )
-        return cls._of(meta, columns, names, str(path))
+        table = read_table(path)
+        if not table.complete:
+            raise DamageError(f"{path} has not all nodes of a ranking, or not their numbers: export it again")
+        values = list(table.columns.values())
+        if table.meta is not None:
+            return cls._of(table.meta, values, table.names, str(path))
+        note = f"exactness unknown, because {path} has no description beside it"
+        hubs = values[1] if len(values) > 1 else None
+        return cls(values[0], algorithm="unknown", names=table.names, converged=False, note=note, hubs=hubs)
 
 
 def ranking_of(
@@ -488,7 +513,11 @@ def ranking_of(
 ) -> Ranking:
     """Return the ranking of a graph that began at ``time.perf_counter()``; see :class:`Ranking` for the rest."""
     names, uuid, elapsed = graph.names, graph.uuid, time.perf_counter() - began
-    return Ranking(values, algorithm=algorithm, names=names, graph_uuid=uuid, elapsed=elapsed, **description)
+    ranking = Ranking(
+        values, algorithm=algorithm, names=names, graph_uuid=uuid, elapsed=elapsed, **description
+    )
+    ranking.date = datetime.now(UTC).isoformat(timespec="seconds")
+    return ranking
 
 
 def title_of(name: str) -> str:

@@ -1,11 +1,16 @@
-"""Rankings as tables: CSV and Parquet files, Arrow tables and pandas data frames. A row is a node."""
+"""Rankings as tables: CSV, TSV and Parquet files, Arrow tables and pandas data frames. A row is a node.
 
+The description of a ranking is in the metadata of a Parquet file, and beside a text file: ``ranks.csv.meta.json``.
+"""
+
+import contextlib
 import csv
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO
 
 import numpy as np
 
@@ -13,6 +18,7 @@ from inlink.base.arrays import Float64Array
 from inlink.base.arrow import Column, capsule
 from inlink.base.extras import load
 from inlink.base.folder import atomic_file
+from inlink.base.opening import Stream, head
 from inlink.base.strings import to_arrow
 from inlink.errors import DamageError, FormatError, InputError, OutputError
 from inlink.graph.names import Names, decode
@@ -22,46 +28,104 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-__all__ = ["arrow_stream", "arrow_table", "data_frame", "read_table", "write_csv", "write_parquet"]
+__all__ = [
+    "RankTable",
+    "arrow_stream",
+    "arrow_table",
+    "data_frame",
+    "is_table",
+    "read_table",
+    "write_csv",
+    "write_parquet",
+]
 
-# The first line of a CSV file begins with this text. The rest of the line is JSON.
-_MARK = "# inlink ranking "
+# The first line of CSV files of versions before November 2026 begins with this text. The rest of the line is JSON.
+_MARK = b"# inlink ranking "
+_HEADER = re.compile(
+    rb"(?:\xef\xbb\xbf)?(?:node([,\t])(?:name\1)?|name([,\t]))(?:value|authorities[,\t]hubs)\r?\n"
+)
 # The key of the description in the metadata of the Parquet schema.
 _KEY = b"inlink.ranking"
 _BATCH = 1 << 16
 
 Columns = dict[str, Float64Array]
-Table = tuple[dict[str, Any], list[Float64Array], Names | None]
+
+
+class RankTable(NamedTuple):
+    """A ranking that was read from a file.
+
+    Attributes
+    ----------
+    meta : dict or None
+        The description; None if a text file has none beside it.
+    columns : dict of str to float64[k]
+        The values, by the names of columns.
+    names : Names or None
+        The names of the nodes, if the file has them.
+    complete : bool
+        Whether the rows are the nodes 0, 1, 2, … . Otherwise rows were removed, or the file has no numbers of nodes.
+    """
+
+    meta: dict[str, Any] | None
+    columns: Columns
+    names: Names | None
+    complete: bool
+
+
+def _description(path: Path) -> Path:
+    return path.with_name(f"{path.name}.meta.json")
+
+
+class _Lines(NamedTuple):
+    """A text file that drops the last character of each line, a CR that makes Python 3.11 quote cells with a CR."""
+
+    file: TextIO
+
+    def write(self, line: str) -> None:
+        self.file.write(line[:-1])
 
 
 def write_csv(
-    path: str | os.PathLike[str], names: Names | None, columns: Columns, meta: dict[str, Any] | None
+    path: str | os.PathLike[str],
+    names: Names | None,
+    columns: Columns,
+    meta: dict[str, Any] | None,
+    *,
+    safe_cells: bool = False,
 ) -> None:
-    """Write CSV. Without a description, write only quoted names and values.
+    """Write CSV, or TSV if the file's name ends so. Without a description, write only quoted names and values.
 
     Raises
     ------
     inlink.errors.OutputError
-        If the file cannot be written.
+        If a file cannot be written.
     """
+    path = Path(path)
     named, plain = names is not None, meta is None
     size = len(next(iter(columns.values())))
-    heads = ["node"] + (["name"] if named else []) + list(columns)
-    with atomic_file(path) as work:
+    quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if plain else csv.QUOTE_MINIMAL
+    with contextlib.ExitStack() as stack:
         try:
+            if meta is not None:
+                text = json.dumps(meta | {"nodes": size}, indent=1) + "\n"
+                stack.enter_context(atomic_file(_description(path))).write_text(text)
+            work = stack.enter_context(atomic_file(path))
             with work.open("w", encoding="utf-8", errors="surrogateescape", newline="") as file:
-                quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if plain else csv.QUOTE_MINIMAL
-                writer = csv.writer(file, lineterminator="\n", quoting=quoting)
-                if meta is not None:
-                    file.write(_MARK + json.dumps(meta) + "\n")
-                    writer.writerow(heads)
+                delimiter = "\t" if path.suffix == ".tsv" else ","
+                writer = csv.writer(_Lines(file), lineterminator="\n\r", quoting=quoting, delimiter=delimiter)
+                if not plain:
+                    writer.writerow(["node"] + (["name"] if named else []) + list(columns))
                 for start in range(0, size, _BATCH):
                     stop = min(start + _BATCH, size)
                     parts: list[Any] = [] if plain and named else [range(start, stop)]
                     if names is not None:
-                        parts.append([decode(raw) for raw in names.column(start, stop).to_pylist()])
+                        cells = names.column(start, stop)
+                        cells = cells.safe_cells() if safe_cells else cells
+                        parts.append([decode(raw) for raw in cells.to_pylist()])
                     parts += [column[start:stop].tolist() for column in columns.values()]
                     writer.writerows(zip(*parts, strict=True))
+            # The files get their names one after the other, and an old description must not describe new values.
+            _description(path).unlink(missing_ok=True)
         except OSError as error:
             raise OutputError(f"{path}: cannot be written ({error.strerror})") from None
 
@@ -150,27 +214,44 @@ def _batches(
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def read_table(path: str | os.PathLike[str]) -> Table:
-    """Read the description, columns and names from a file that was written by a function of this module.
+def is_table(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file is Parquet, or begins as text that :func:`write_csv` wrote.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        If the file cannot be read.
+    """
+    start = head(path, 1 << 10)
+    return start.startswith((b"PAR1", _MARK)) or _HEADER.match(start) is not None
+
+
+def read_table(path: str | os.PathLike[str]) -> RankTable:
+    """Read a file that was written by a function of this module. Rows of a text file may be sorted, or removed.
 
     Raises
     ------
     inlink.errors.InputError
         If the file cannot be read, was not written by inlink, or is damaged.
     """
+    if not is_table(path):
+        raise FormatError(f"{path}: not a ranking that inlink wrote (CSV, TSV or Parquet)")
     try:
         with Path(path).open("rb") as file:
-            head = file.read(len(_MARK))
-        if head[:4] == b"PAR1":
-            return _read_parquet(path)
-        if head == _MARK.encode():
-            return _read_csv(path)
+            packed = file.read(4) == b"PAR1"
+        table = _read_parquet(path) if packed else _read_text(Path(path))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
-    raise FormatError(f"{path}: not a ranking that inlink wrote (CSV or Parquet)")
+    for column in table.columns.values():
+        wrong = np.flatnonzero(~np.isfinite(column))
+        if len(wrong):
+            raise DamageError(
+                f"{path}: the value of node {wrong[0]:,} is {column[wrong[0]]}: export the ranking again"
+            )
+    return table
 
 
-def _read_parquet(path: str | os.PathLike[str]) -> Table:
+def _read_parquet(path: str | os.PathLike[str]) -> RankTable:
     pa, pq = load("pyarrow", "arrow", "Parquet"), load("pyarrow.parquet", "arrow", "Parquet")
     try:
         table = pq.read_table(path)
@@ -183,34 +264,54 @@ def _read_parquet(path: str | os.PathLike[str]) -> Table:
         names = None
         if "name" in table.column_names:
             names = Names.of(table["name"].cast(pa.large_binary()).to_pylist())
-        columns = [table[c].to_numpy().astype(np.float64) for c in meta["columns"]]
+        columns = {name: table[name].to_numpy().astype(np.float64) for name in meta["columns"]}
     except (pa.ArrowException, ValueError, KeyError, TypeError, RecursionError) as error:
         raise DamageError(
             f"{path}: damaged ({str(error).partition(chr(10))[0]}): export the ranking again"
         ) from None
-    return meta, columns, names
+    return RankTable(meta, columns, names, complete=True)
 
 
-def _read_csv(path: str | os.PathLike[str]) -> Table:
-    line = 1
+def _read_text(path: Path) -> RankTable:
+    line, before = 1, 0
     try:
-        with Path(path).open(encoding="utf-8", errors="surrogateescape", newline="") as file:
-            meta = json.loads(file.readline()[len(_MARK) :])
-            reader = csv.reader(file)
-            heads = next(reader)
-            named = "name" in heads
-            if heads != ["node", *(["name"] if named else []), *meta["columns"]]:
-                raise ValueError("the columns are not those of a ranking")
+        with Stream(path, f"reading {path.name}") as stream, stream.text() as file:
+            first, meta = file.readline(), None
+            if first.startswith(_MARK.decode()):
+                meta, first, before = json.loads(first[len(_MARK) :]), file.readline(), 1
+            elif (beside := _description(path)).is_file():
+                meta = json.loads(beside.read_bytes())
+            delimiter = "\t" if "\t" in first else ","
+            heads = first.rstrip("\r\n").split(delimiter)
+            numbered, named = "node" in heads, "name" in heads
+            kept = heads[numbered + named :]
+            if meta is not None and meta["columns"] != kept:
+                raise ValueError("the columns are not those of the ranking's description")
+            numbers: list[int] = []
             names: list[str] = []
-            columns: list[list[float]] = [[] for _ in meta["columns"]]
-            for expected, row in enumerate(reader):
-                line = 1 + reader.line_num
-                if len(row) != len(heads) or int(row[0]) != expected:
-                    raise ValueError(f"expected node {expected} and {len(heads)} fields")
+            columns: list[list[float]] = [[] for _ in kept]
+            reader = csv.reader(file, delimiter=delimiter)
+            for row in reader:
+                line = before + 1 + reader.line_num
+                if len(row) != len(heads):
+                    raise ValueError(f"expected {len(heads)} fields; got {len(row)}")
+                if numbered:
+                    numbers.append(int(row[0]))
                 if named:
-                    names.append(row[1])
-                for column, text in zip(columns, row[1 + named :], strict=True):
+                    names.append(row[numbered])
+                for column, text in zip(columns, row[numbered + named :], strict=True):
                     column.append(float(text))
-    except (ValueError, KeyError, TypeError, RecursionError, StopIteration, csv.Error) as error:
+        order = np.argsort(numbers, kind="stable")
+        complete = numbered and np.array_equal(np.array(numbers)[order], np.arange(len(order)))
+        if not complete:
+            if not named:
+                raise ValueError("the nodes are not 0, 1, 2, …, and have no names")
+            order = np.arange(len(names))
+        values = {
+            name: np.array(column, np.float64)[order] for name, column in zip(kept, columns, strict=True)
+        }
+        complete = complete and (meta is None or meta.get("nodes", len(order)) == len(order))
+        in_order = Names.of([names[row] for row in order.tolist()]) if named else None
+        return RankTable(meta, values, in_order, complete)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, csv.Error) as error:
         raise DamageError(f"{path}, line {line}: {error or 'cut short'}: export the ranking again") from None
-    return meta, [np.array(c, np.float64) for c in columns], Names.of(names) if named else None

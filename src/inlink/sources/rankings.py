@@ -4,6 +4,7 @@ The rankings of a crawl are in its folder as ``rankings/NAME``, bound to the cra
 a ranking stays valid for the pages that it knew, however many were discovered later.
 """
 
+import contextlib
 import os
 from collections.abc import Iterator
 from itertools import islice
@@ -19,6 +20,7 @@ from inlink.errors import InputError, ParameterError
 from inlink.graph.graph import Graph, Rows
 from inlink.graph.names import Names
 from inlink.rank.ranking import FORMAT, KIND, Ranking
+from inlink.rank.tables import is_table, read_table
 from inlink.sources.crawlgraph import CrawlGraph
 from inlink.sources.ranks import rank_rows
 from inlink.sources.releases import rank_file
@@ -200,9 +202,9 @@ def import_ranking(
     crawl : path-like
         A crawl's folder. Another process may be writing it.
     file : path-like
-        Lines of a URL and a value with a tab between them, or Common Crawl's ranks of hosts, which are recognised by
-        their header. It may be compressed, and may be a URL or a release: see
-        :func:`inlink.sources.releases.rank_file`. All its lines are read.
+        Lines of a URL, a tab and a value, a ranking that was exported as CSV, TSV or Parquet, or Common
+        Crawl's ranks of hosts, which are recognised by their header. Text may be compressed, and may be a URL or a
+        release: see :func:`inlink.sources.releases.rank_file`. All lines are read.
     name : str
         The name of the ranking.
     by_host : bool
@@ -226,9 +228,13 @@ def import_ranking(
         raise ParameterError("`by_host` and `by_domain` cannot both be set: give one of them")
     pages = known_pages(crawl)
     values = np.zeros(pages.num_pages)
-    with Stream(rank_file(file)) as stream:
-        common_crawl, lines = rank_rows(stream, file, column)
-        rows = ((_text(row.name, common_crawl), row.value) for row in lines)
+    with contextlib.ExitStack() as stack:
+        source, common_crawl = rank_file(file), False
+        if isinstance(source, Path) and is_table(source):
+            rows = _of_table(source)
+        else:
+            common_crawl, lines = rank_rows(stack.enter_context(Stream(source)), file, column)
+            rows = ((_text(row.name, common_crawl), row.value) for row in lines)
         if common_crawl or by_host or by_domain:
             unknown = _by_host(pages, rows, values, by_domain)
         else:
@@ -239,6 +245,17 @@ def import_ranking(
     graph = _without_arcs(Path(crawl), pages.num_pages)
     Ranking(values, algorithm="imported", graph_uuid=graph.uuid).save(graph, name)
     return Imported(count, unknown)
+
+
+def _of_table(path: Path) -> Iterator[tuple[str, float]]:
+    """Yield URLs or hosts, and their values, from an exported ranking. Graphs of hosts have reversed names."""
+    table = read_table(path)
+    if table.names is None:
+        raise InputError(f"{path}: its nodes have no names, so their pages are not known")
+    for name, value in zip(table.names, next(iter(table.columns.values())).tolist(), strict=True):
+        if value < 0:
+            raise InputError(f"{path}: the value of {name[:200]!r} must be at least 0; got {value!r}")
+        yield (name if "://" in name else reverse_host(name)), value
 
 
 def _text(name: bytes, is_reversed: bool) -> str:

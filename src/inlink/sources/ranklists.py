@@ -3,7 +3,7 @@
 import logging
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -12,11 +12,12 @@ import numpy as np
 from inlink.base.arrays import Float64Array, Int64Array
 from inlink.base.folder import Folder
 from inlink.base.memory import require_memory
-from inlink.base.opening import Stream, head, lines
+from inlink.base.opening import Stream, lines
 from inlink.base.strings import Strings
 from inlink.errors import FolderError, InputError, ParameterError
 from inlink.graph.names import Names
 from inlink.rank.ranking import FORMAT, KIND, Ranking
+from inlink.rank.tables import is_table, read_table
 from inlink.sources.crawlarcs import names_of
 from inlink.sources.inputs import Location
 from inlink.sources.rankings import stored_ranking
@@ -109,8 +110,11 @@ def rank_list(source: str | os.PathLike[str] | Ranking, by: str) -> RankList:
         return _of_text(path, by, MOST_RANKS)
     if path.is_dir():
         return _of_folder(path, by)
-    if _is_exported(path):
-        return _of_ranking(Ranking.read(path), str(path))
+    if is_table(path):
+        table = read_table(path)
+        values = next(iter(table.columns.values()))
+        ranks = _of_ranking(Ranking(values, algorithm="", names=table.names), str(path))
+        return replace(ranks, complete=table.complete)
     return _of_text(path, by)
 
 
@@ -206,11 +210,6 @@ def _positions(places: Int64Array, names: Names | None) -> Int64Array:
     return positions
 
 
-def _is_exported(file: Path) -> bool:
-    start = head(file, 18)
-    return start[:4] == b"PAR1" or start.startswith(b"# inlink ranking ")
-
-
 # -- places of hosts -----------------------------------------------------------------------------------------
 
 
@@ -260,7 +259,7 @@ def host_places(source: str | os.PathLike[str], setting: str = "prior") -> HostP
 
 def _host_values(file: Location, setting: str) -> Iterator[tuple[str | None, float]]:
     """Yield hosts and their values; None for a name that is no host."""
-    if isinstance(file, Path) and (file.is_dir() or _is_exported(file)):
+    if isinstance(file, Path) and (file.is_dir() or is_table(file)):
         yield from _hosts_of_list(rank_list(file, "pagerank"), setting)
         return
     with Stream(file) as stream:
