@@ -70,7 +70,7 @@ def test_the_main_job(data, tmp_path: Path, files):
     back = inlink("build", "california.parquet", "-o", "back", cwd=tmp_path)
     assert f"{arcs:,} arcs" in back
     inlink("export", "california", "-o", "ranks.csv", "--by", "pagerank", cwd=tmp_path)
-    assert len((tmp_path / "ranks.csv").read_text().splitlines()) == nodes + 2
+    assert len((tmp_path / "ranks.csv").read_text().splitlines()) == nodes + 1
 
 
 @pytest.mark.slow
@@ -268,6 +268,12 @@ def test_subgraphs(links: Path):
         (("top", "g", "--by", "pagerank"), "inlink rank"),
         (("export", "g", "-o", "g.xyz"), "g.xyz"),
         (("export", "g", "-o", "new.tsv", "--ranking", "x"), "no ranking 'x'"),
+        (("export", "g", "-o", "-", "--format", "parquet"), ".parquet would be more than one file"),
+        (("export", "g", "-o", "-", "--format", "commoncrawl"), "commoncrawl has several files"),
+        (("export", "g", "-o", "-", "--format", "xyz"), "inlink: standard output: unknown extension"),
+        (("export", "g", "-o", "-", "--by", "x"), "no ranking 'x'"),
+        (("export", "g", "-o", "x.csv", "--anchors"), "`anchors` applies only to a crawl"),
+        (("export", "g", "-o", "x.gml", "--safe-cells"), "has no option"),
         (("fold", "g", "-o", "x", "--level", "page"), "'page' is not one of"),
         (("info", "newer"), "upgrade inlink"),
     ],
@@ -353,3 +359,25 @@ def test_info_names_a_damaged_ranking(links: Path):
     header.write_bytes(header.read_bytes().replace(b"pagerank", b"pagerunk"))
     shown = inlink("info", "g", cwd=links, code=2)
     assert "broken/header.json is damaged" in shown
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "gml", "graphml", "json", "net", "dot", "csv.gz", "sqlite"])
+def test_a_graph_goes_to_standard_output_as_to_a_file(links: Path, ending: str):
+    inlink("export", "g", "-o", f"file.{ending}", cwd=links)
+    with (links / "piped").open("wb") as piped:
+        command = [sys.executable, "-m", "inlink", "export", "g", "-o", "-", "--format", ending]
+        subprocess.run(command, stdout=piped, cwd=links, check=True)
+    assert (links / "piped").read_bytes() == (links / f"file.{ending}").read_bytes()
+
+
+def test_a_ranking_goes_to_standard_output(links: Path):
+    inlink("rank", "g", cwd=links)
+    for ending, heads in (("csv", "node,name,value"), ("tsv", "node\tname\tvalue")):
+        piped = inlink("export", "g", "--by", "pagerank", "-o", "-", "--format", ending, cwd=links)
+        inlink("export", "g", "--by", "pagerank", "-o", f"r.{ending}", cwd=links)
+        assert piped == (links / f"r.{ending}").read_text()
+        assert piped.splitlines()[0] == heads
+    assert inlink("export", "g", "--by", "pagerank", "-o", "-", cwd=links).startswith("node,name,value\n")
+    command = f"{sys.executable} -m inlink export g --by pagerank -o - | true"
+    done = subprocess.run(command, shell=True, cwd=links, capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == (b"", b"")

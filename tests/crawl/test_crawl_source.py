@@ -1,5 +1,6 @@
 """A crawl's folder as a graph source, against a model of plain dictionaries."""
 
+import csv
 import sqlite3
 from contextlib import closing
 from itertools import pairwise
@@ -12,8 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import inlink
+from foldercommands import run
 from inlink.crawl.crawl import Crawl
-from inlink.errors import FolderError, FormatError
+from inlink.crawl.view import CrawlView
+from inlink.errors import FolderError, FormatError, OutputError
+from inlink.protocol import Link
 from inlink.rank.ranking import Ranking
 from inlink.sources.crawlgraph import columns_for, graph_in
 from inlink.sources.rankings import load_ranking, top_of, values_of
@@ -235,3 +239,45 @@ def test_tables_have_what_is_known_of_the_pages(folder: Path, tmp_path: Path):
     table = pq.read_table(tmp_path / "x.nodes.parquet")
     assert table["name"].to_pylist() == URLS[:3]
     assert table["linked_from"].to_pylist() == [-1, 0, 0]
+
+
+def test_texts_of_links_are_exported(tmp_path: Path):
+    site, folder = "https://a.example/", tmp_path / "c"
+    texts = {
+        "x": '"Best" =1+1',
+        "y": "=cmd|' /C calc'!A0",
+        "z": "a\x1b[31m\tb",
+        "late": "lost",
+        "plain": None,
+    }
+    with crawl_at(folder) as crawl:
+        crawl.seed([site])
+        links = [Link(site + path, text=text or "") for path, text in texts.items()]
+        crawl.crawled(crawl.next(1)[0], links=links)
+        crawl.crawled(site + "late", links=[Link(site + "x", text="back")], redirected_to=site + "plain")
+    wanted = {
+        (site, f"{site}x"): texts["x"],
+        (site, f"{site}y"): texts["y"],
+        (site, f"{site}z"): "a [31m b",
+        (site, f"{site}plain"): "lost",
+        (f"{site}plain", f"{site}x"): "back",
+    }
+    graph = graph_in(folder)
+    for name in ("x.csv", "x.sqlite", "x.parquet"):
+        inlink.write(graph, tmp_path / name, anchors=True)
+        assert arcs_in(inlink.read(tmp_path / name)) == set(wanted)
+    with (tmp_path / "x.csv").open(newline="") as file:
+        assert {tuple(row[:2]): row[2] for row in list(csv.reader(file))[1:]} == wanted
+    with closing(sqlite3.connect(tmp_path / "x.sqlite")) as base:
+        query = "SELECT a.name, b.name, anchor FROM arcs JOIN nodes a ON a.id = source JOIN nodes b ON b.id = target"
+        assert {(a, b): text for a, b, text in base.execute(query)} == wanted
+    rows = pq.read_table(tmp_path / "x.parquet").to_pylist()
+    assert {(row["source"], row["target"]): row["anchor"] for row in rows} == wanted
+    lines = list(csv.reader(run("dump", "links", folder, "--anchors").splitlines(), delimiter="\t"))
+    names = [page.url for page in (CrawlView.open(folder).page(k) for k in range(6)) if page]
+    assert lines[0] == ["from", "to", "anchor"]
+    assert {(names[int(a)], names[int(b)]): text for a, b, text in lines[1:]} == wanted
+    assert "\t'=cmd|" in run("dump", "links", folder, "--anchors", "--safe-cells")
+    assert ",'=cmd|" in run("export", folder, "-o", "-", "--anchors", "--safe-cells")
+    with pytest.raises(OutputError, match="texts of links need a header"):
+        inlink.write(graph, tmp_path / "x.tsv", anchors=True)

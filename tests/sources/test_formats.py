@@ -1,7 +1,9 @@
 """Each format gives back the graph that was written; faults in a file are named."""
 
 import gzip
+import json
 import sqlite3
+from contextlib import closing
 
 import networkx as nx
 import numpy as np
@@ -13,7 +15,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from graphfiles import content, graphs, read
-from inlink import Graph
+from inlink import Graph, pagerank
 from inlink.errors import FolderError, InputError, OutputError, ParameterError
 from inlink.graph.names import Names
 from inlink.sources.files import read_source
@@ -175,6 +177,48 @@ def test_columns(tmp_path):
     for wrong in ({"x": np.zeros(2)}, {"x": np.array(["a", "b", "c"])}, {"Name": np.zeros(3)}):
         with pytest.raises(ParameterError):
             write_graph(graph, tmp_path / "g.parquet", columns=wrong)
+
+
+def test_sqlite_has_keys_that_datasette_follows(tmp_path):
+    graph = Graph.from_arcs([("b", b"\xff"), ("a", "b"), ("a", "c"), ("a", "\0")], into=tmp_path / "g")
+    ranking = pagerank(graph)
+    write_graph(graph, tmp_path / "g.sqlite", columns={"pagerank": ranking, "degree": graph.outdegrees})
+    with closing(sqlite3.connect(tmp_path / "g.sqlite")) as base:
+        assert base.execute("PRAGMA foreign_key_check").fetchall() == []
+        keys = [row[2:5] for row in base.execute("PRAGMA foreign_key_list(arcs)")]
+        assert sorted(keys) == [("nodes", "source", "id"), ("nodes", "target", "id")]
+        # Datasette shows the only text column with an index that is unique, else one called name or title.
+        text = [row[1] for row in base.execute("PRAGMA table_info(nodes)") if row[2] == "TEXT"]
+        (index,) = [row[1] for row in base.execute("PRAGMA index_list(nodes)") if row[2]]
+        assert text == [row[2] for row in base.execute(f"PRAGMA index_info({index})")] == ["name"]
+        for query in ("target = 1", "source = 1", "source = 1 AND target = 2"):
+            plan = base.execute(f"EXPLAIN QUERY PLAN SELECT * FROM arcs WHERE {query}").fetchall()
+            assert "SEARCH" in plan[0][3], query
+        meta = {about: {} for about in ("graph", "nodes.pagerank")}
+        for about, key, value in base.execute("SELECT * FROM meta"):
+            meta[about][key] = value
+        assert (meta["graph"]["nodes"], meta["graph"]["source"]) == (graph.num_nodes, str(graph.path))
+        assert meta["nodes.pagerank"]["error_bound"] == ranking.error_bound
+        assert meta["nodes.pagerank"]["date"] == ranking.date
+        assert json.loads(meta["nodes.pagerank"]["parameters"]) == ranking.parameters
+    write_graph(graph, tmp_path / "g.parquet", columns={"pagerank": ranking})
+    metadata = pq.read_schema(tmp_path / "g.nodes.parquet").metadata
+    assert json.loads(metadata[b"inlink.ranking.pagerank"]) == ranking.description()
+    assert json.loads(metadata[b"inlink.graph"])["arcs"] == graph.num_arcs
+
+
+@pytest.mark.parametrize("name", ["g.csv", "g.tsv", "g.csv.gz"])
+def test_formulas_are_made_text_on_request(tmp_path, name):
+    odd = ["=1+1", "+1", "-1", "@x", *(["\tx", "\rx", "\nx"] if "csv" in name else [])]
+    graph = Graph.from_arcs([("a=", node) for node in odd] + [(odd[0], "a=")])
+    write_graph(graph, tmp_path / name, safe_cells=True)
+    assert set(read(tmp_path / name).names) == {"a=", *(f"'{node}" for node in odd)}
+    write_graph(graph, tmp_path / name)
+    assert set(read(tmp_path / name).names) == {"a=", *odd}
+    with pytest.raises(ParameterError, match="has no option `safe_cells`"):
+        write_graph(graph, tmp_path / "g.gml", safe_cells=True)
+    with pytest.raises(ParameterError, match="`anchors` applies only to a crawl"):
+        write_graph(graph, tmp_path / "g.sqlite", anchors=True)
 
 
 def test_outputs_that_cannot_be(tmp_path):

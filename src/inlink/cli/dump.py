@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from inlink.cli.options import Output, crawl_argument, json_option
+from inlink.cli.options import Output, crawl_argument, declared_options, json_option
 from inlink.cli.remote import refuse_url, view_of
 from inlink.cli.show import show_answer
+from inlink.sources.formats import CELLS
 
 if TYPE_CHECKING:
     from inlink.base.progress import Work
 
-_TEXTS = {"url", "state", "content_hash", "error", "merge_reason", "algorithm", "checksum"}
+_TEXTS = {"url", "state", "content_hash", "error", "merge_reason", "algorithm", "checksum", "anchor"}
 """Columns of text. The other columns are numbers."""
 
 
@@ -30,6 +31,7 @@ _TEXTS = {"url", "state", "content_hash", "error", "merge_reason", "algorithm", 
 @click.option(
     "--depth", is_flag=True, help="With --aduana: print the depth before the score, as Aduana's tool does."
 )
+@declared_options(CELLS)
 @json_option
 def dump(
     what: Literal["pages", "links", "rankings"],
@@ -37,6 +39,8 @@ def dump(
     output: Path | None,
     aduana: bool,
     depth: bool,
+    anchors: bool | None,
+    safe_cells: bool | None,
     as_json: bool,
 ) -> None:
     """Print the pages of DIR, or the links between them (FROM, TO: pages by number), tab-separated with a header.
@@ -48,6 +52,10 @@ def dump(
 
     if depth and not (aduana and what == "pages"):
         raise click.UsageError("--depth needs `dump pages --aduana`")
+    if anchors and (aduana or what != "links"):
+        raise click.UsageError("--anchors needs `dump links` without --aduana")
+    if safe_cells and (aduana or what == "rankings"):
+        raise click.UsageError("--safe-cells needs `dump pages` or `dump links` without --aduana")
     if as_json and aduana:
         raise click.UsageError("--json prints inlink's columns: leave out --aduana")
     if what == "rankings":
@@ -55,7 +63,8 @@ def dump(
             raise click.UsageError("--aduana needs `dump pages` or `dump links`")
         blocks = _rankings(folder)
     else:
-        blocks = _parts(folder, what, aduana, depth)
+        columns = {"anchors": anchors is True, "safe_cells": safe_cells is True}
+        blocks = _parts(folder, what, aduana=aduana, depth=depth, **columns)
     if output is None or str(output) == "-":
         show_answer(_rows(blocks), as_json, lambda _: _write(blocks))
         return
@@ -86,21 +95,24 @@ def _rows(blocks: Iterator[tuple[bytes, int]]) -> Iterator[dict[str, Any]]:
         for line in block.decode("utf-8", "surrogateescape").split("\n")[:-1]:
             cells = line.split("\t")
             if names:
-                yield {
-                    name: None if not cell else cell if name in _TEXTS else json.loads(cell)
-                    for name, cell in zip(names, cells, strict=True)
-                }
+                yield {name: _value(name, cell) for name, cell in zip(names, cells, strict=True)}
             names = names or cells
 
 
+def _value(name: str, cell: str) -> Any:
+    if name == "anchor" and cell.startswith('"'):
+        return cell[1:-1].replace('""', '"')
+    return None if not cell else cell if name in _TEXTS else json.loads(cell)
+
+
 def _parts(
-    folder: Path | str, what: Literal["pages", "links"], aduana: bool, depth: bool
+    folder: Path | str, what: Literal["pages", "links"], **columns: bool
 ) -> Iterator[tuple[bytes, int]]:
     """All parts, and the number of pages in each. Parts larger than a server's save a third of the time."""
     from inlink.crawl.questions.table import parts
 
     view, done = view_of(folder), 0
-    for part in parts(lambda cursor: view.dump(what, cursor, aduana=aduana, depth=depth, seconds=0.5)):
+    for part in parts(lambda cursor: view.dump(what, cursor, seconds=0.5, **columns)):
         yield part.text.encode("utf-8", "surrogateescape"), part.done - done
         done = part.done
 

@@ -390,6 +390,8 @@ class CrawlView:
         *,
         aduana: bool = False,
         depth: bool = False,
+        anchors: bool = False,
+        safe_cells: bool = False,
         seconds: float = _SECONDS,
     ) -> answers.Dump:
         """All pages, or the links between them, as tab-separated lines; the first part has a header.
@@ -403,6 +405,11 @@ class CrawlView:
             Write the columns of Aduana's ``page_db_dump``, without a header.
         depth : bool
             With ``aduana`` and pages, write the depth before the score.
+        anchors : bool
+            With links and without ``aduana``, write the text of each link, of which a crawl keeps the first 80
+            characters, and 8 KiB a page. Texts with a quote are in quotes, as in CSV.
+        safe_cells : bool
+            Without ``aduana``, write ``'`` before texts that spreadsheets would read as a formula.
         seconds : float
             CPU time after which the part ends. A server has a time limit of its own.
 
@@ -413,17 +420,30 @@ class CrawlView:
         """
         from inlink.sources.dumping import ROWS, link_lines, page_lines
 
-        check_flags(aduana=aduana, depth=depth)
+        check_flags(aduana=aduana, depth=depth, anchors=anchors, safe_cells=safe_cells)
+        if (anchors and (aduana or what != "links")) or (safe_cells and aduana):
+            raise ParameterError(
+                "`anchors` applies only to links, and neither it nor `safe_cells` to `aduana`"
+            )
         seconds = argument("cpu_seconds", seconds)
         pages = self._pages
         size, rows = (_URL_BYTES, _VISITS // 16) if seconds <= _SECONDS else (BLOCK, ROWS)
         if what == "pages":
             position = position_of(cursor, pages.num_pages)
-            blocks = page_lines(pages, aduana=aduana, depth=depth, first=position, size=size)
+            blocks = page_lines(
+                pages, aduana=aduana, depth=depth, safe_cells=safe_cells, first=position, size=size
+            )
             last = pages.num_pages
         elif what == "links":
             position = position_of(cursor, pages.tally.rows)
-            blocks = link_lines(pages, aduana=aduana, first_row=position + 1, rows=rows)
+            blocks = link_lines(
+                pages,
+                aduana=aduana,
+                anchors=anchors,
+                safe_cells=safe_cells,
+                first_row=position + 1,
+                rows=rows,
+            )
             last = pages.tally.rows
         else:
             raise ParameterError(f"`what` must be 'pages' or 'links'; got {what!r}")

@@ -91,7 +91,9 @@ class InlinkSearch:
         inlinks = []
         for place, gives in zip(search.best, amounts, strict=True):
             linker = pages.frame(place).page
-            inlinks.append(Inlink(linker, pages.url(linker), gives, pages.frames.anchor(place, page)))
+            inlinks.append(
+                Inlink(linker, pages.url(linker), gives, pages.frames.anchors(place).get(page, ""))
+            )
         return inlinks, search.place >= pages.events_end
 
     def _keep_best(self, page: int, search: _InlinkSearch, visits: UInt64Array) -> list[float]:

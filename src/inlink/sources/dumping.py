@@ -6,9 +6,17 @@ from typing import Any
 import numpy as np
 
 from inlink.base.arrays import AnyArray, BoolArray, Float32Array, Float64Array, UInt64Array
-from inlink.base.strings import Strings
-from inlink.sources.write import as_text, join_columns, join_rows
-from inlink.store.blocks import BLOCK, COLUMNS, arcs_of, content_hash_at, page_columns, url_blocks
+from inlink.base.strings import Strings, bytes_in
+from inlink.sources.write import as_text, in_quotes, join_columns, join_rows
+from inlink.store.blocks import (
+    BLOCK,
+    COLUMNS,
+    anchors_of,
+    arcs_of,
+    content_hash_at,
+    page_columns,
+    url_blocks,
+)
 from inlink.store.page import error_of, merge_reason
 from inlink.store.pages import NO_PAGE, STATES, Pages
 
@@ -22,7 +30,13 @@ _DIGITS = np.frombuffer(b"0123456789abcdef", np.uint8)
 
 
 def page_lines(
-    pages: Pages, *, aduana: bool = False, depth: bool = False, first: int = 0, size: int = BLOCK
+    pages: Pages,
+    *,
+    aduana: bool = False,
+    depth: bool = False,
+    safe_cells: bool = False,
+    first: int = 0,
+    size: int = BLOCK,
 ) -> Iterator[tuple[bytes, int]]:
     """Yield pages as text, one line per page, in blocks.
 
@@ -35,6 +49,8 @@ def page_lines(
         last crawl (seconds since the crawl began; 0.0 if never), changes, crawls, score.
     depth : bool
         Add the depth before the score. The depth of a seed is 1 there.
+    safe_cells : bool
+        Write ``'`` before texts that spreadsheets would read as a formula.
     first : int
         The first page. The header comes only before page 0.
     size : int
@@ -55,6 +71,10 @@ def page_lines(
             cells = _of_aduana(begin, urls, columns, pages.started, depth)
         else:
             cells = _of_inlink(begin, urls, columns, pages, visits)
+            if safe_cells:
+                texts = ("url", "error")
+                named = zip(PAGE_COLUMNS, cells, strict=True)
+                cells = [cell.safe_cells() if name in texts else cell for name, cell in named]
         separator = b" " if aduana else b"\t"
         row: list[Any] = [cells[0]]
         for cell in cells[1:]:
@@ -63,7 +83,13 @@ def page_lines(
 
 
 def link_lines(
-    pages: Pages, *, aduana: bool = False, first_row: int = 1, rows: int = ROWS
+    pages: Pages,
+    *,
+    aduana: bool = False,
+    anchors: bool = False,
+    safe_cells: bool = False,
+    first_row: int = 1,
+    rows: int = ROWS,
 ) -> Iterator[tuple[bytes, int]]:
     """Yield the links of latest visits as text, one pair of pages per line, in blocks.
 
@@ -73,6 +99,10 @@ def link_lines(
         The pages of a crawl.
     aduana : bool
         Fields separated by blanks, without a header.
+    anchors : bool
+        Add the texts of the links, in quotes where they hold a quote, as in CSV.
+    safe_cells : bool
+        Write ``'`` before texts that spreadsheets would read as a formula.
     first_row : int
         The first row of the crawl's answered pages. The header comes only before row 1.
     rows : int
@@ -84,15 +114,20 @@ def link_lines(
         A block of lines, and the number of rows in it.
     """
     if not aduana and first_row == 1:
-        yield b"from\tto\n", 0
+        yield b"from\tto\tanchor\n" if anchors else b"from\tto\n", 0
     end = pages.tally.rows + 1
     for row in range(first_row, end, rows):
         last = min(row + rows, end)
-        lines = [
-            join_rows(as_text(sources), b" " if aduana else b"\t", as_text(targets), b"\n")
-            for sources, targets, _ in arcs_of(pages, row, last)
-            if len(sources)
-        ]
+        lines = []
+        for sources, targets, _ in arcs_of(pages, row, last):
+            if not len(sources):
+                continue
+            cells: list[Any] = [as_text(sources), b" " if aduana else b"\t", as_text(targets)]
+            if anchors:
+                texts = anchors_of(pages, sources, targets)
+                texts = texts.safe_cells() if safe_cells else texts
+                cells += [b"\t", in_quotes(texts, texts.count(bytes_in(b'"')) > 0)]
+            lines.append(join_rows(*cells, b"\n"))
         yield b"".join(lines), last - row
 
 

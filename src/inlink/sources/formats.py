@@ -11,6 +11,7 @@ from inlink.errors import ParameterError
 
 __all__ = [
     "ARCHIVES",
+    "CELLS",
     "FOLDERS",
     "FORMATS",
     "SITES",
@@ -169,6 +170,23 @@ class BVGraphOptions(TypedDict, total=False):
     ]
 
 
+class CellOptions(TypedDict, total=False):
+    """Options of writing text for spreadsheets."""
+
+    safe_cells: Annotated[
+        bool | None,
+        Parameter(
+            "Write ' before texts that spreadsheets would read as a formula (=, +, -, @, tab, line end)."
+        ),
+    ]
+
+
+class AnchorOptions(TypedDict, total=False):
+    """Options of writing the arcs of a crawl as a table."""
+
+    anchors: Annotated[bool | None, Parameter("For a crawl: write the text of each link.")]
+
+
 class PageOptions(TypedDict, total=False):
     """Options of writing HTML pages."""
 
@@ -184,6 +202,9 @@ class PageOptions(TypedDict, total=False):
 SITES = parameters_of(SiteOptions)
 """The options for folding pages to hosts and domains, with any format."""
 
+CELLS = parameters_of(CellOptions) | parameters_of(AnchorOptions)
+"""The options of text for spreadsheets."""
+
 _TEXT_ENDINGS = tuple(f".{name}{packed}" for packed in ("", ".gz", ".zst") for name in ("tsv", "csv", "txt"))
 
 FORMATS: dict[str, Format] = {
@@ -195,13 +216,13 @@ FORMATS: dict[str, Format] = {
             Format(
                 name,
                 description,
-                (f".{name}", f".{name}.gz"),
+                (f".{name}", f".{name}.gz", *more),
                 "archive:archive_source",
                 None,
                 parameters_of(ArchiveOptions),
             )
-            for name, description in (
-                ("warc", "WARC archive, plain or gzip"),
+            for name, description, *more in (
+                ("warc", "WARC archive, plain or gzip, or WACZ", ".wacz"),
                 ("arc", "ARC archive (before 2009), plain or gzip"),
                 ("wat", "WAT: links extracted by Common Crawl"),
             )
@@ -221,6 +242,7 @@ FORMATS: dict[str, Format] = {
             "edgelist:edge_list",
             "write:write_edge_list",
             parameters_of(EdgeListOptions),
+            CELLS,
         ),
         Format(
             "commoncrawl",
@@ -237,6 +259,7 @@ FORMATS: dict[str, Format] = {
             "tables:parquet",
             "write:write_parquet",
             parameters_of(ColumnOptions),
+            parameters_of(AnchorOptions),
         ),
         Format(
             "sqlite",
@@ -245,6 +268,7 @@ FORMATS: dict[str, Format] = {
             "tables:sqlite",
             "write:write_sqlite",
             parameters_of(SqliteOptions),
+            parameters_of(AnchorOptions),
         ),
         Format(
             "matrixmarket",

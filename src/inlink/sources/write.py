@@ -6,18 +6,20 @@ written. Formats that list only arcs leave out nodes without arcs; :class:`Writt
 """
 
 import contextlib
+import json
 import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, NoReturn, Unpack, cast
 
 import msgspec
 import numpy as np
 
-from inlink.base.arrays import AnyArray, UInt32Array
+from inlink.base.arrays import AnyArray, BoolArray, UInt32Array
 from inlink.base.declare import keywords
 from inlink.base.extras import load
 from inlink.base.folder import atomic_file
@@ -28,9 +30,12 @@ from inlink.errors import OutputError, ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.names import Names
 from inlink.graph.views import arc_batches
+from inlink.rank.ranking import Ranking
 from inlink.sources.formats import (
     FORMATS,
+    AnchorOptions,
     BVGraphOptions,
+    CellOptions,
     PageOptions,
     check_options,
     format_named,
@@ -44,6 +49,8 @@ __all__ = ["Written", "write_graph"]
 # Number of arcs or nodes that are converted at a time.
 ARCS = 1 << 18
 Columns = Mapping[str, AnyArray]
+# For each ranking among the columns its description.
+Notes = Mapping[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,7 @@ class Written:
     left_out: int = 0
 
 
-class WriteOptions(BVGraphOptions, PageOptions, total=False):
+class WriteOptions(BVGraphOptions, PageOptions, CellOptions, AnchorOptions, total=False):
     """Those keywords of :func:`write_graph` that only some formats have."""
 
 
@@ -72,7 +79,7 @@ def write_graph(
     path: str | os.PathLike[str],
     *,
     format: str | None = None,
-    columns: Columns | None = None,
+    columns: Mapping[str, AnyArray | Ranking] | None = None,
     **options: Unpack[WriteOptions],
 ) -> Written:
     """Write a graph in the format of the file's extension.
@@ -81,7 +88,8 @@ def write_graph(
     ``.tsv``, ``.txt``         edge list: ``source TAB target [TAB weight]``; also ``.gz`` and ``.zst``
     ``.csv``                   edge list with a header, fields quoted where needed (also names that are numbers)
     ``.parquet``               an arc in each row; nodes with their columns in ``NAME.nodes.parquet`` beside it
-    ``.sqlite``                tables ``nodes(id, name, …)`` and ``arcs(source, target, weight)``
+    ``.sqlite``                tables ``nodes(id, name, …)`` and ``arcs(source, target, weight)`` with keys and indexes,
+                               and ``meta(about, key, value)``
     ``.graphml``, ``.gexf``    nodes with labels and columns, arcs with weights; also ``.gml``, ``.dot`` (``.gv``)
     ``.json``                  ``nodes`` and ``links``, as D3 and NetworkX's ``node_link_graph`` read them
     ``.net``                   Pajek
@@ -100,9 +108,9 @@ def write_graph(
         The file or folder.
     format : str or None
         A name in :data:`inlink.sources.formats.FORMATS`; None: by the extension.
-    columns : mapping of str to number[n], or None
-        A number for each node, such as a ranking, to write beside it. Pajek, Matrix Market, BVGraph and edge
-        lists cannot hold them.
+    columns : mapping of str to number[n] or Ranking, or None
+        A number for each node to write beside it. Parquet and SQLite get the description of a ranking too. Pajek,
+        Matrix Market, BVGraph and edge lists cannot hold columns.
     window : int or None
         BVGraph: a list may be copied from one of this many nodes before it, from 0 (none is copied) to 2²⁰. None means
         7.
@@ -114,6 +122,10 @@ def write_graph(
         BVGraph: the parameter of ζ codes, from 1 to 60. None means 3.
     codes : sequence of str or None
         BVGraph: codes other than WebGraph's, such as ``"RESIDUALS_GAMMA"``; see :data:`inlink.graph.encoder.FIELDS`.
+    safe_cells : bool
+        Edge lists: write ``'`` before names that spreadsheets would read as a formula.
+    anchors : bool
+        CSV, Parquet and SQLite, for a crawl: write the text of each link, as far as the crawl keeps it.
     around : str or None
         HTML: a node, by name or number, to show with the best nodes within two links. None: the best nodes of the whole
         graph, by the first column, or without columns by inlinks.
@@ -139,7 +151,10 @@ def write_graph(
         writable = ", ".join(name for name, other in FORMATS.items() if other.writer)
         raise OutputError(f"{path}: format {entry.name} cannot be written; choose from {writable}")
     wanted = check_options(path, entry, options, writing=True)
-    figures = {name: np.asarray(values) for name, values in (columns or {}).items()}
+    given = (columns or {}).items()
+    figures = {
+        name: value.values if isinstance(value, Ranking) else np.asarray(value) for name, value in given
+    }
     for name, values in figures.items():
         if len(values) != graph.num_nodes or values.dtype.kind not in "iuf":
             raise ParameterError(
@@ -148,6 +163,8 @@ def write_graph(
             )
         if name.lower() in ("id", "node", "name", "label"):
             raise ParameterError(f"column {name}: the format uses this name itself. Rename the column.")
+    if entry.name in ("parquet", "sqlite"):
+        wanted["notes"] = {name: value.description() for name, value in given if isinstance(value, Ranking)}
     require_memory(50 * graph.num_nodes, f"columns of {graph.num_nodes:,} nodes")
     writer: Callable[..., Written] = implementation(entry.writer)
     try:
@@ -179,6 +196,23 @@ def arc_blocks(
         for block in arc_batches(graph, ARCS):
             yield block
             task.advance(len(block[0]))
+
+
+def anchors_in(graph: Graph, path: Path) -> Callable[[UInt32Array, UInt32Array], Strings]:
+    """Return a function that gives the texts of links, by their sources and targets.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If the graph is not that of a crawl.
+    """
+    from inlink.sources.crawlgraph import CrawlGraph
+    from inlink.store.blocks import anchors_of
+    from inlink.store.reader import known_pages
+
+    if not isinstance(graph, CrawlGraph):
+        raise ParameterError(f"{path}: `anchors` applies only to a crawl: a graph keeps no texts of links")
+    return partial(anchors_of, known_pages(graph.path, with_urls=False))
 
 
 def node_blocks(graph: Graph) -> Iterator[tuple[int, int]]:
@@ -252,10 +286,12 @@ def write_arcs(
     weight: bytes,
     end: bytes,
     text: Callable[[UInt32Array], Strings] = as_text,
+    anchors: Callable[[UInt32Array, UInt32Array], Strings] | None = None,
 ) -> None:
-    """Write a line for each arc. ``weight`` stands before weights, and ``text`` converts nodes."""
+    """Write a line for each arc. ``weight`` stands before weights and anchors, and ``text`` converts nodes."""
     for sources, targets, weights in arc_blocks(graph):
         extra: list[Strings | bytes] = [] if weights is None else [weight, as_text(weights)]
+        extra += [] if anchors is None else [weight, anchors(sources, targets)]
         file.write(join_rows(start, text(sources), middle, text(targets), *extra, end))
 
 
@@ -311,11 +347,20 @@ def _left_out(graph: Graph) -> int:
 _PLAIN = re.compile(rb"https?://|[a-z0-9-]+(\.[a-z0-9-]+)+$")
 
 
-def write_edge_list(graph: Graph, path: Path, columns: Columns) -> Written:
+def write_edge_list(
+    graph: Graph, path: Path, columns: Columns, *, safe_cells: bool = False, anchors: bool = False
+) -> Written:
     """See :func:`write_graph`."""
     refuse_columns(path, columns)
     comma = ".csv" in path.suffixes
-    names = graph.names
+    if anchors and not comma:
+        raise OutputError(f"{path}: texts of links need a header: write .csv, .parquet or .sqlite")
+    names, texts = graph.names, anchors_in(graph, path) if anchors else None
+
+    def cells(column: Strings) -> Strings:
+        column = column.safe_cells() if safe_cells else column
+        return _quoted(column) if comma else column
+
     if names is not None and not comma:
         remedy = "Write .csv or .parquet"
         refuse_bytes(path, names, b"\t\n\r", "contains a tab or a line end", remedy)
@@ -327,12 +372,19 @@ def write_edge_list(graph: Graph, path: Path, columns: Columns) -> Written:
     with written(path) as file:
         file.write(_comment(graph, comma))
         if comma:
-            file.write(b"source,target,weight\n" if graph.is_weighted else b"source,target\n")
+            heads = b",weight" * graph.is_weighted + b",anchor" * anchors
+            file.write(b"source,target" + heads + b"\n")
         separator = b"," if comma else b"\t"
-        text = as_text if names is None else names.take
-        if comma and names is not None:
-            text = lambda nodes: _quoted(names.take(nodes))  # noqa: E731
-        write_arcs(graph, file, b"", separator, separator, b"\n", text)
+        write_arcs(
+            graph,
+            file,
+            b"",
+            separator,
+            separator,
+            b"\n",
+            as_text if names is None else lambda nodes: cells(names.take(nodes)),
+            None if texts is None else lambda sources, targets: cells(texts(sources, targets)),
+        )
     return Written([path], _left_out(graph))
 
 
@@ -369,10 +421,15 @@ def _quoted(names: Strings) -> Strings:
     plain[plain] = (names.text[begins[plain]] != ord(" ")) & (
         names.text[ends[plain] - np.uint64(1)] != ord(" ")
     )
-    odd = np.flatnonzero(~plain)
-    if not len(odd):
-        return names
-    return names.with_rows(odd, join_columns(b'"', names.take(odd).replace(b'"', b'""'), b'"'))
+    return in_quotes(names, ~plain)
+
+
+def in_quotes(cells: Strings, odd: BoolArray) -> Strings:
+    """Return fields of a CSV file, with those where `odd`, bool[n], is True in quotes."""
+    rows = np.flatnonzero(odd)
+    if not len(rows):
+        return cells
+    return cells.with_rows(rows, join_columns(b'"', cells.take(rows).replace(b'"', b'""'), b'"'))
 
 
 # -- tables --------------------------------------------------------------------------------------------------
@@ -385,8 +442,17 @@ def all_utf8(names: Names) -> bool:
     return True
 
 
-def write_parquet(graph: Graph, path: Path, columns: Columns) -> Written:
+def _about(graph: Graph) -> dict[str, Any]:
+    """Return the description of a graph, for the tables that it is written to."""
+    where = {"source": None if graph.path is None else str(graph.path), "sources": graph.meta.get("sources")}
+    return {**where, "level": graph.level, "nodes": graph.num_nodes, "arcs": graph.num_arcs}
+
+
+def write_parquet(
+    graph: Graph, path: Path, columns: Columns, *, notes: Notes, anchors: bool = False
+) -> Written:
     """See :func:`write_graph`."""
+    texts = anchors_in(graph, path) if anchors else None
     pa, pq = load("pyarrow", "arrow", "Parquet"), load("pyarrow.parquet", "arrow", "Parquet")
     names, beside = graph.names, nodes_beside(path)
     text = names is not None and all_utf8(names)
@@ -394,10 +460,15 @@ def write_parquet(graph: Graph, path: Path, columns: Columns) -> Written:
     fields = [pa.field("source", kind, False), pa.field("target", kind, False)]
     if graph.out_rows.weights is not None:
         fields.append(pa.field("weight", pa.from_numpy_dtype(graph.out_rows.weights.dtype), False))
-    arcs = pa.schema(fields)
+    if texts is not None:
+        fields.append(pa.field("anchor", pa.large_string(), False))
+    about = {"inlink.graph": _about(graph)}
+    arcs = pa.schema(fields, metadata={name: json.dumps(value) for name, value in about.items()})
+    about |= {f"inlink.ranking.{name}": note for name, note in notes.items()}
     nodes = pa.schema(
         [pa.field("node" if names is None else "name", kind, False)]
-        + [pa.field(name, pa.from_numpy_dtype(values.dtype), False) for name, values in columns.items()]
+        + [pa.field(name, pa.from_numpy_dtype(values.dtype), False) for name, values in columns.items()],
+        metadata={name: json.dumps(value) for name, value in about.items()},
     )
     with atomic_file(path) as arc_work, atomic_file(beside) as node_work:
         with pq.ParquetWriter(node_work, nodes, compression="zstd") as file:
@@ -416,24 +487,32 @@ def write_parquet(graph: Graph, path: Path, columns: Columns) -> Written:
                     for side in (sources, targets)
                 ]
                 extra = [] if weights is None else [pa.array(weights)]
+                extra += [] if texts is None else [to_arrow(texts(sources, targets), text=True)]
                 file.write_batch(pa.record_batch([*ends, *extra], schema=arcs))
     return Written([path, beside])
 
 
-def write_sqlite(graph: Graph, path: Path, columns: Columns) -> Written:
+def write_sqlite(
+    graph: Graph, path: Path, columns: Columns, *, notes: Notes, anchors: bool = False
+) -> Written:
     """See :func:`write_graph`."""
+    texts = anchors_in(graph, path) if anchors else None
     if len({name.lower() for name in columns}) < len(columns):
         raise OutputError(
             f"{path}: SQLite does not distinguish upper and lower case in the names of columns: {', '.join(columns)}"
         )
     names = graph.names
-    declared = ["id INTEGER PRIMARY KEY"] + (["name NOT NULL"] if names is not None else [])
+    declared = ["id INTEGER PRIMARY KEY"] + (["name TEXT NOT NULL"] if names is not None else [])
     for name, values in columns.items():
         declared.append(
             f'"{name.replace(chr(34), chr(34) * 2)}" {"REAL" if values.dtype.kind == "f" else "INTEGER"}'
         )
     marks = ", ".join("?" * len(declared))
-    weight = ", weight NOT NULL" if graph.is_weighted else ""
+    end = "INTEGER NOT NULL REFERENCES nodes (id)"
+    of_arcs = [f"source {end}", f"target {end}"] + ["weight NOT NULL"] * graph.is_weighted
+    of_arcs += ["anchor TEXT NOT NULL"] * anchors
+    # Columns are described by the name of their table and their own.
+    about = {"graph": _about(graph)} | {f"nodes.{name}": note for name, note in notes.items()}
     with atomic_file(path) as work:
         connection = sqlite3.connect(work, isolation_level=None)
         try:
@@ -441,9 +520,13 @@ def write_sqlite(graph: Graph, path: Path, columns: Columns) -> Written:
             connection.execute("PRAGMA synchronous = OFF")
             connection.execute("BEGIN")
             connection.execute(f"CREATE TABLE nodes ({', '.join(declared)})")
-            connection.execute(
-                f"CREATE TABLE arcs (source INTEGER NOT NULL, target INTEGER NOT NULL{weight})"
-            )
+            # Arcs come in the order of this key, so the table is its own index.
+            key = "PRIMARY KEY (source, target)"
+            connection.execute(f"CREATE TABLE arcs ({', '.join(of_arcs)}, {key}) WITHOUT ROWID")
+            connection.execute("CREATE TABLE meta (about TEXT, key TEXT, value, PRIMARY KEY (about, key))")
+            for name, note in about.items():
+                rows = [(name, key, _plain(value)) for key, value in note.items() if value is not None]
+                connection.executemany("INSERT INTO meta VALUES (?, ?, ?)", rows)
             for low, high in node_blocks(graph):
                 parts: list[list[Any]] = [list(range(low, high))]
                 if names is not None:
@@ -452,12 +535,22 @@ def write_sqlite(graph: Graph, path: Path, columns: Columns) -> Written:
                 connection.executemany(f"INSERT INTO nodes VALUES ({marks})", zip(*parts, strict=True))
             for arc in arc_blocks(graph):
                 parts = [values.tolist() for values in arc if values is not None]
+                if texts is not None:
+                    parts.append([text.decode() for text in texts(*arc[:2]).to_pylist()])
                 marks = ", ".join("?" * len(parts))
                 connection.executemany(f"INSERT INTO arcs VALUES ({marks})", zip(*parts, strict=True))
+            if names is not None:
+                connection.execute("CREATE UNIQUE INDEX nodes_name ON nodes (name)")
+            connection.execute("CREATE INDEX arcs_target ON arcs (target)")
             connection.execute("COMMIT")
         finally:
             connection.close()
     return Written([path])
+
+
+def _plain(value: object) -> object:
+    """Return a value as SQLite can hold it: lists and dicts as JSON."""
+    return json.dumps(value) if isinstance(value, list | dict) else value
 
 
 def text_or_blob(raw: bytes) -> str | bytes:

@@ -6,7 +6,7 @@ length and that many bytes of UTF-8. A link without a text has the length 0.
 
 from collections.abc import Mapping, Sequence
 
-__all__ = ["LONGEST_ANCHOR", "MOST_ANCHOR_BYTES", "anchor_in", "encode_anchors"]
+__all__ = ["LONGEST_ANCHOR", "MOST_ANCHOR_BYTES", "anchors_in", "encode_anchors"]
 
 LONGEST_ANCHOR = 80
 """Maximum number of characters of a text that are kept."""
@@ -47,8 +47,8 @@ def _encoded(text: str) -> bytes:
     return raw[:_LONGEST_BYTES].decode("utf-8", "ignore").encode()
 
 
-def anchor_in(payload: bytes, at: int, row: int) -> str:
-    """Return the text of a link; empty if it has none.
+def anchors_in(payload: bytes, at: int, count: int) -> list[str]:
+    """Return the texts of a visit's links in the list's order; empty ones for links without a text.
 
     Parameters
     ----------
@@ -56,9 +56,12 @@ def anchor_in(payload: bytes, at: int, row: int) -> str:
         The payload of a visit with anchor texts.
     at : int
         The byte of the payload at which the anchor texts begin.
-    row : int
-        The place of the link in the visit's list, from 0.
+    count : int
+        The number of links.
     """
-    for _ in range(row):
-        at += 1 + payload[at]
-    return payload[at + 1 : at + 1 + payload[at]].decode("utf-8", "replace")
+    texts = []
+    for _ in range(count):
+        end = at + 1 + payload[at]
+        texts.append(payload[at + 1 : end].decode("utf-8", "replace"))
+        at = end
+    return texts

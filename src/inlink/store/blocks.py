@@ -3,13 +3,16 @@
 This is for code that reads a whole crawl, such as the builder of its graph, or a dump.
 """
 
+import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from inlink.base.arrays import Float64Array, Int64Array, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.strings import Strings
 from inlink.store.format import HEAD_SIZE, MERGE, Head, VisitRecord, size_of
 from inlink.store.frames import fields_at
 from inlink.store.pages import NO_PAGE, Pages
@@ -18,6 +21,7 @@ __all__ = [
     "BLOCK",
     "COLUMNS",
     "LinkRows",
+    "anchors_of",
     "arcs_of",
     "content_hash_at",
     "crawled_rows",
@@ -31,6 +35,7 @@ BLOCK = 1 << 22
 # Number of arcs that are read at a time.
 ARCS = 1 << 18
 NEWLINE = 10
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 COLUMNS = (
     "state",
     "score",
@@ -161,6 +166,25 @@ def _lists_at(
         counts = np.diff(offsets[: done + 1]).astype(np.int64)
         yield counts, out[: int(offsets[done])].copy(), fields_at(log, block[:done], Head, field)
         at += done
+
+
+def anchors_of(pages: Pages, sources: UInt32Array, targets: UInt32Array) -> Strings:
+    """Return the text of each link from ``sources`` to ``targets``, uint32[k]; empty if it has none.
+
+    The links are those of :func:`arcs_of`, and those of a source are adjacent. Control characters become blanks.
+    """
+    rows = pages.answers[sources]
+    places = np.where(rows > 0, pages.visits[rows], np.uint64(0))
+    runs = np.flatnonzero(np.diff(sources, prepend=sources[:1] + np.uint32(1)))
+    texts: list[str] = []
+    for begin, end in pairwise([*runs.tolist(), len(sources)]):
+        of_page = pages.frames.anchors(int(places[begin]) - 1) if places[begin] else {}
+        if pages.merged:
+            # A link with a text comes last, so that it counts.
+            listed = sorted(of_page.items(), key=lambda item: item[1] != "")
+            of_page = {pages.survivor(page): text for page, text in listed}
+        texts += [of_page.get(page, "") for page in targets[begin:end].tolist()]
+    return Strings.of(_CONTROLS.sub(" ", text) for text in texts)
 
 
 def num_links(pages: Pages, first_row: int = 1, end_row: int | None = None) -> int:

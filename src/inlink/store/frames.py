@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from inlink.base.arrays import AnyArray, UInt8Array, UInt32Array, UInt64Array
 from inlink.errors import FolderError
-from inlink.store.anchors import anchor_in
+from inlink.store.anchors import anchors_in
 from inlink.store.checkpoint import Checkpoint, StatePart
 from inlink.store.format import (
     CARRY,
@@ -194,8 +194,8 @@ class Frames:
             visit.fingerprint,
         )
 
-    def anchor(self, place: int, page: int) -> str:
-        """Return the text of a link to a page in the visit at ``place``; empty if the visit has no text for it.
+    def anchors(self, place: int) -> dict[int, str]:
+        """Return the texts of the links in the visit at ``place`` by linked page. Some may be empty, or be missing.
 
         Raises
         ------
@@ -204,15 +204,12 @@ class Frames:
         """
         frame = self.frame(place)
         if not frame.flags & HAS_ANCHORS:
-            return ""
+            return {}
         links = self.list_at(place)
         log = self.at(np.array([place]))
-        row = int(np.searchsorted(links, page))
-        if row == len(links) or links[row] != page:
-            return ""
         end = int(kernels.list_end(log, np.uint64(place))) - place - HEAD_SIZE
         end += 4 * len(links) if frame.flags & HAS_SCORES else 0
-        return anchor_in(frame.payload, end, row)
+        return dict(zip(links.tolist(), anchors_in(frame.payload, end, len(links)), strict=True))
 
     def of_kind(self, *kinds: int, begin: int = 0) -> list[int]:
         """Return the places of all frames of some kinds, from byte ``begin`` of the log on."""

@@ -246,7 +246,7 @@ class Lookup:
             merge,
             None if named is None else self.url(named),
             self._frames.exclusion_of(page, failure) if one.states[0] == EXCLUDED else None,
-            self._frames.anchor(self._maker_place(page), page),
+            self._frames.anchors(self._maker_place(page)).get(page, ""),
         )
 
     def _canonical(self, page: int) -> int | None:

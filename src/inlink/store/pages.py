@@ -314,7 +314,7 @@ class Pages(Deferred):
             self.merge_of(page),
             self.url(self.canonicals[page]) if page in self.canonicals else None,
             self.exclusion_of(page),
-            self.frames.anchor(self.maker_place(page), page),
+            self.frames.anchors(self.maker_place(page)).get(page, ""),
         )
 
     def merge_of(self, page: int) -> Frame | None:
