@@ -1,4 +1,5 @@
 import gzip
+import zipfile
 import zlib
 from collections import Counter
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+import inlink
 from archives import (
     A,
     B,
@@ -26,10 +28,11 @@ from archives import (
     wat_record,
     write,
 )
+from foldercommands import run
 from inlink.archives.html import MAX_DOCUMENT
 from inlink.base.damage import Tally
 from inlink.base.progress import Work, reporting
-from inlink.errors import InlinkError, ParameterError
+from inlink.errors import DamageError, FormatError, InlinkError, ParameterError
 from inlink.sources.archive import archive_source
 from inlink.urls import domain_of, host_of, reverse_host
 
@@ -399,3 +402,81 @@ def test_tally_keeps_the_first_place():
     assert tally.damaged == 1
     with pytest.raises(InlinkError, match="c: what, at byte 1,234: "):
         Tally(strict=True).damage("c", 1234, "what")
+
+
+# WACZ ----------------------------------------------------------------------------------------------------------
+
+
+def wacz(path: Path, method: int = zipfile.ZIP_STORED, name: str = "archive/b.warc") -> Path:
+    """A WACZ with a packed and a plain WARC file, and what stands beside them."""
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("datapackage.json", "{}")
+        archive.writestr("archive/a.warc.gz", gzip.compress(response(A, f'<a href="{B}">b</a>')))
+        archive.writestr(name, response(B, f'<a href="{A}">a</a>' + " " * 10_000))
+        archive.writestr("indexes/index.cdx.gz", b"not an archive")
+    return path
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+@pytest.mark.parametrize("name", ["archive/b.warc", "archive/../../b.warc", "archive//etc/B.WARC"])
+def test_a_wacz_is_read_like_its_warc_files(tmp_path, method, name):
+    (tmp_path / "in").mkdir()
+    path = wacz(tmp_path / "in" / "site.zip", method, name)
+    graph = inlink.read(path)
+    assert sorted(graph.edges) == [(A, B), (B, A)]
+    assert graph.crawled.all()
+    assert inlink.read([path, path], level="host").num_arcs == 2
+    assert "2 nodes, 2 arcs" in run("build", path, "-o", tmp_path / "g")
+    replayed = inlink.replay(path, policies=["breadth-first"], seeds=[[A]], budget=9, marks=[1.0])
+    assert (replayed.runs[0].reached, replayed.runs[0].fetches) == (2, 2)
+    # Nothing is unpacked.
+    assert sorted(place.name for place in tmp_path.rglob("*.[wW]*")) == []
+
+
+def test_damage_in_a_wacz_costs_its_file_only(tmp_path):
+    whole = wacz(tmp_path / "whole.wacz", zipfile.ZIP_DEFLATED).read_bytes()
+    at = whole.index(b"archive/b.warc") + 60
+    path = tmp_path / "x.wacz"
+    path.write_bytes(whole[:at] + bytes(20) + whole[at + 20 :])
+    tally = Tally()
+    arcs = sum(len(batch.sources) for batch in archive_source(path, tally=tally).batches)
+    assert (arcs, tally.pages) == (1, 1)
+    assert "damaged file in a WACZ" in tally.skipped
+    with pytest.raises(DamageError, match=r"archive/b\.warc: damaged file in a WACZ"):
+        inlink.read(path, strict=True)
+    path.write_bytes(whole[:-30])
+    with pytest.raises(DamageError, match="the zip archive is damaged"):
+        inlink.read(path)
+
+
+def test_what_no_wacz_may_be_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "x.wacz"
+    with pytest.raises(FormatError, match="encrypted, or not packed by deflate"):
+        inlink.read(wacz(path, zipfile.ZIP_LZMA))
+    whole = wacz(path).read_bytes()
+    # Encrypted, as the directory says.
+    at = whole.index(b"PK\x01\x02", whole.index(b"PK\x01\x02") + 4)
+    path.write_bytes(whole[: at + 8] + b"\x01" + whole[at + 9 :])
+    with pytest.raises(FormatError, match="encrypted, or not packed by deflate"):
+        inlink.read(path)
+    monkeypatch.setattr("inlink.sources.archive._MAX_DIRECTORY", 100)
+    with pytest.raises(DamageError, match="its directory is too large"):
+        inlink.read(wacz(path))
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("links.tsv", "a\tb\n")
+    monkeypatch.undo()
+    with pytest.raises(FormatError, match="has no WARC file"):
+        inlink.read(path, format="warc")
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 400), st.binary(max_size=8), st.booleans())
+def test_any_damage_of_a_wacz_is_one_line(tmp_path_factory, at, fresh, cut):
+    path = tmp_path_factory.mktemp("wacz") / "x.wacz"
+    whole = wacz(path, zipfile.ZIP_DEFLATED).read_bytes()
+    place = len(whole) - 400 + at if cut else at
+    path.write_bytes(whole[:place] + fresh + whole[place + len(fresh) :])
+    try:
+        inlink.read(path)
+    except InlinkError as error:
+        assert "\n" not in str(error)  # noqa: PT017

@@ -11,7 +11,6 @@ import numpy as np
 from inlink.archives.records import Record, records
 from inlink.archives.warc import page_of_response, parse_http
 from inlink.base.damage import Tally
-from inlink.base.opening import open_binary, size_of
 from inlink.errors import FormatError
 from inlink.graph.graph import Graph, Rows
 from inlink.replaying.web import (
@@ -24,6 +23,7 @@ from inlink.replaying.web import (
     merged_graph,
     plain_columns,
 )
+from inlink.sources.archive import archives_in
 from inlink.urls import Base, canonical
 
 __all__ = ["web_of_archive"]
@@ -55,13 +55,13 @@ def web_of_archive(path: str | os.PathLike[str]) -> Web:
     name, tally = os.fspath(path), Tally()
     answers: dict[str, _ArchivedResponse] = {}
     captures: dict[str, list[tuple[float, bytes]]] = {}
-    with open_binary(path) as file:
-        for record in records(file, tally, name=name, size=size_of(file)):
+    for part, file, size in archives_in(path, tally):
+        for record in records(file, tally, name=part, size=size):
             url = canonical(record.url) if record.kind in ("response", "revisit") else None
             if url is None:
                 continue
             if record.kind == "response" and url not in answers:
-                answer = _response(record, url, tally, name)
+                answer = _response(record, url, tally, part)
                 if answer is not None:
                     answers[url] = answer
             if (capture := _capture(record)) is not None:

@@ -164,8 +164,8 @@ def _has_urls(graph: Graph) -> bool:
 
 def _read(source: Source) -> tuple[Graph | Web, str]:
     from inlink.graph.graph import is_graph
-    from inlink.sources.archive import kind_of
     from inlink.sources.read import read
+    from inlink.sources.recognise import recognise
     from inlink.store.reader import is_crawl
 
     if not isinstance(source, str | os.PathLike):
@@ -178,7 +178,7 @@ def _read(source: Source) -> tuple[Graph | Web, str]:
         return web_of_crawl(path), name
     if is_graph(path):
         return Graph.open(path), name
-    if path.is_file() and kind_of(path) in ("warc", "arc"):
+    if path.is_file() and recognise(path) in ("warc", "arc"):
         from inlink.replaying.archived import web_of_archive
 
         return web_of_archive(path), name

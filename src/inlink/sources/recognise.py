@@ -187,15 +187,15 @@ def _recognise_archive(path: Path | str) -> str:
 
 
 def _recognise_zip(path: Path | str, start: bytes) -> str:
-    """Recognise SciPy's matrices by the name of the first file in the zip archive."""
+    from inlink.sources.archive import is_wacz
+
+    """Recognise SciPy's matrices by the name of the first file in the zip archive, and WACZ by its WARC files."""
     name = start[30 : 30 + int.from_bytes(start[26:28], "little")]
     if name.endswith(b".npy"):
         return "npz"
-    if name.startswith((b"archive/", b"datapackage", b"indexes/", b"pages/")):
-        raise FormatError(
-            f"{path} is a WACZ: unpack it, and read the WARC files in its folder archive, as in: unzip {path} -d "
-            "unpacked; inlink build unpacked/archive/*.warc.gz -o graph"
-        )
+    # A stream cannot be read from its end, where the names are.
+    if isinstance(path, str) or os.fspath(path) == STDIN or is_wacz(path):
+        return "warc"
     raise FormatError(f"{path} is a zip archive, which cannot be read: unpack it first.")
 
 
