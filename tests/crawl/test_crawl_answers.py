@@ -282,6 +282,22 @@ def test_answers_that_hold_a_host_back(world, answers, wait, reopened):
     assert world.urls() == ([] if wait else [f"{A}{len(answers)}"])
 
 
+@pytest.mark.parametrize("reopened", [False, True])
+def test_requests_under_way_do_not_make_a_503_the_second_in_a_row(world, reopened):
+    crawl = world.open(politeness=Politeness(delay=0.0, in_flight=3), retry_seconds=30)
+    crawl.seed([f"{A}{k}" for k in range(9)])
+    waits = []
+    leases = crawl.next(3)
+    for _ in range(4):
+        world.clock.now += 1
+        crawl.failed(leases.pop(0), status=503)
+        crawl = world.again() if reopened else crawl
+        # The host is handed out as many pages as it has answered.
+        leases += crawl.next(1)
+        waits.append(crawl.view.hosts().rows[0].due_in)
+    assert waits == [0, 0, 0, 30]
+
+
 def test_a_receipt_says_for_how_long_the_host_is_held_back(world):
     crawl = world.open(politeness=Politeness(delay=0.0, in_flight=9), retry_seconds=30)
     crawl.seed([f"{A}{k}" for k in range(4)])

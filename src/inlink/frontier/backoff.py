@@ -5,8 +5,9 @@ whether the visit is retried and whether it counts against the host.
 
 **Waiting.** A host waits for its ``Retry-After`` if it sends one (RFC 9110, section 10.2.3). Otherwise it waits for the
 base, doubled with every failure in a row, up to a cap. A single 503 without ``Retry-After`` may concern only its page,
-so the host waits only after the second in a row. There is no jitter, for two reasons. Only one frontier sends requests
-to a host, so no other client retries at the same moment. And a replay must wait as the crawl did.
+so the host waits only if the next page that is handed out has the same answer. There is no jitter, for two reasons.
+Only one frontier sends requests to a host, so no other client retries at the same moment. And a replay must wait as the
+crawl did.
 
 **Crawl rates.** A host's temperature T counts its crawls. It cools with the window w as its time constant:
 

@@ -346,17 +346,19 @@ class Frontier:
         changed = False
         if outcome is not None:
             before, was_busy = hosts.failures.get(slot, 0), slot in hosts.busy
+            # Requests that were under way when the host became busy tell nothing more.
+            still_busy = outcome.throttles and was_busy and out.given >= hosts.busy[slot]
             # Any outcome that does not count against the host shows that it answers.
             failures = before + 1 if outcome.against_host else 0
             until = 0.0
-            if wait is not None or outcome.host_waits or (outcome.throttles and was_busy):
+            if wait is not None or outcome.host_waits or still_busy:
                 pause = delay(max(failures, 1), self.settings.retry_seconds, LONGEST_WAIT)
                 until = now + (pause if wait is None else wait)
                 if failures >= polite.park_after:
                     until = max(until, now + polite.park_seconds)
             changed = failures != before or until > 0 or outcome.throttles != was_busy
             if changed:
-                hosts.failed(slot, failures, busy=outcome.throttles)
+                hosts.failed(slot, failures, now if outcome.throttles else None)
                 if until > 0:
                     hosts.wait(slot, until, now)
         self.queue.settle(slot, now)

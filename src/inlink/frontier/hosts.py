@@ -78,8 +78,8 @@ class CrawlHosts:
     ----------
     failures : dict of int to int
         Number of failures in a row, by slot.
-    busy : set of int
-        Slots whose last answer asked for fewer requests.
+    busy : dict of int to float
+        For slots whose last answer asked for fewer requests, the Unix time since when they are known to be busy.
     crawl_delays, waits : dict of int to float
         By slot, the delay that robots.txt asks for, and the Unix time before which the host asks for no request.
     wishes : dict of int to Wish
@@ -91,7 +91,7 @@ class CrawlHosts:
     def __init__(self, pages: Pages, queue: Queue) -> None:
         self.pages, self.queue = pages, queue
         self.failures: dict[int, int] = {}
-        self.busy: set[int] = set()
+        self.busy: dict[int, float] = {}
         self.crawl_delays: dict[int, float] = {}
         self.waits: dict[int, float] = {}
         self.wishes: dict[int, Wish] = {}
@@ -317,6 +317,9 @@ class CrawlHosts:
         """The flags and the payload of an event about a slot."""
         delay = self.crawl_delays.get(slot, 0.0)
         payload = _RECORD.pack(self.due(slot, now), delay, self.failures.get(slot, 0))
+        if slot in self.busy:
+            # As it is restored.
+            self.busy[slot] = now
         return {"flags": _BUSY * (slot in self.busy), "payload": payload}
 
     def restore(self, now: float) -> None:
@@ -329,7 +332,7 @@ class CrawlHosts:
                 wishes[slot] = Wish.of(frame.payload)
                 continue
             host = HostRecord._make(_RECORD.unpack(frame.payload))
-            self.failed(slot, host.failures, busy=bool(frame.flags & _BUSY))
+            self.failed(slot, host.failures, frame.time if frame.flags & _BUSY else None)
             self.ask_for_delay(slot, host.delay, now)
             self._set_due(slot, host.due, now)
             # The usual delay until the next fetch is not a wait that the host asked for. An operator may shorten it.
@@ -367,12 +370,12 @@ class CrawlHosts:
         if heat > 0:
             row["soft_due"] = max(float(row["due"]), self._cooled(slot, limits.soft))
 
-    def failed(self, slot: int, failures: int, *, busy: bool = False) -> None:
-        """Set a slot's number of failures in a row, by which its keys are divided plus 1, and whether it is busy."""
-        if busy:
-            self.busy.add(slot)
+    def failed(self, slot: int, failures: int, busy: float | None = None) -> None:
+        """Set a slot's number of failures in a row, by which its keys are divided plus 1, and since when it is busy."""
+        if busy is not None:
+            self.busy[slot] = busy
         else:
-            self.busy.discard(slot)
+            self.busy.pop(slot, None)
         if failures:
             self.failures[slot] = failures
         else:
