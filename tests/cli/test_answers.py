@@ -213,6 +213,8 @@ def test_a_page_is_named_by_the_end_of_its_url(world: Path, command: str, place:
         ("about.html", ["docs/about.html", "news/about.html"]),
         ("OTHER", ["other.html"]),
         ("[", []),
+        ("?bout.html", []),
+        ("*", []),
         ("", []),
         ("x" * 100_000, []),
     ],

@@ -1,6 +1,5 @@
 """Graphs, pages and nodes that commands name, and the rows in which they print them."""
 
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -18,6 +17,9 @@ if TYPE_CHECKING:
     from inlink.client.remote import RemoteCrawl
     from inlink.crawl.view import CrawlView
     from inlink.graph.graph import Graph
+    from inlink.urls.matching import Kind
+
+    Search = Callable[[str, Kind], Iterator[list[str]]]
 
 __all__ = [
     "Row",
@@ -101,9 +103,9 @@ def node_in(graph: "Graph", name: str, place: Path) -> int:
     """Look up a node, by the end of its name too."""
     from inlink.graph import neighbours
 
-    def names(expression: str) -> Iterator[list[str]]:
+    def names(expression: str, kind: "Kind") -> Iterator[list[str]]:
         if graph.names is not None:
-            for rows, _ in neighbours.find(graph, expression):
+            for rows, _ in neighbours.find(graph, expression, kind):
                 yield [name for _, name in rows]
 
     return _asked(partial(neighbours.node_of, graph), names, name, place)
@@ -115,8 +117,8 @@ def asked(
     """Ask about a page of a crawl, by the end of its URL too."""
     from inlink.crawl.questions.table import parts
 
-    def urls(expression: str) -> Iterator[list[str]]:
-        for part in parts(lambda cursor: view.find(expression, count=_MOST, cursor=cursor)):
+    def urls(expression: str, kind: "Kind") -> Iterator[list[str]]:
+        for part in parts(lambda cursor: view.find(expression, kind, _MOST, cursor)):
             yield [row.url for row in part.rows]
 
     return _asked(ask, urls, page, place)
@@ -126,9 +128,7 @@ _MOST = 4
 """Number of candidates after which a search ends."""
 
 
-def _asked(
-    ask: Callable[[str], Answer], search: Callable[[str], Iterator[list[str]]], name: str, place: Path | str
-) -> Answer:
+def _asked(ask: Callable[[str], Answer], search: "Search", name: str, place: Path | str) -> Answer:
     """Ask about a page or node. If no page has that name, ask about the only page whose URL ends with it.
 
     Raises
@@ -140,9 +140,9 @@ def _asked(
         return ask(name)
     except UnknownNodeError:
         advice = "search with `inlink find`"
-        for expression in (f"{re.escape(name)}$", f"(?i){re.escape(name)}") if name else ():
-            names, searched = _first(search, expression)
-            if len(names) == 1 and searched and expression.endswith("$"):
+        for ends in (True, False) if name else ():
+            names, searched = _first(search, name, ends)
+            if len(names) == 1 and searched and ends:
                 note(f"{name} is {names[0]}")
                 return ask(names[0])
             if names:
@@ -152,16 +152,20 @@ def _asked(
         raise UnknownNodeError(f"{name!r} is not known in {place}: {advice}") from None
 
 
-def _first(search: Callable[[str], Iterator[list[str]]], expression: str) -> tuple[list[str], bool]:
-    """The first names that match, at most :data:`_MOST`, and whether all names were searched for that many."""
+def _first(search: "Search", text: str, ends: bool) -> tuple[list[str], bool]:
+    """The first names that end with a text, or contain it, and whether all names were searched for so many.
+
+    They are at most :data:`_MOST`.
+    """
     stop = time.monotonic() + SECONDS
     first: list[str] = []
     try:
-        for names in search(expression):
-            first += names
+        for names in search(f"*{text}", "glob") if ends else search(text, "text"):
+            # * and ? in the text stand for other characters too.
+            first += [name for name in names if not ends or name.endswith(text)]
             if len(first) >= _MOST or time.monotonic() > stop:
                 return first[:_MOST], len(first) >= _MOST
     except ParameterError:
-        # The text is too long for an expression.
+        # The text is too long for a search.
         return [], True
     return first, True
