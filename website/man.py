@@ -66,7 +66,9 @@ def pages(name: str, context: click.Context) -> dict[str, str]:
         for part in context.command.list_commands(context):
             command = context.command.get_command(context, part)
             assert command is not None
-            found |= pages(f"{name}-{part}", click.Context(command, context, part))
+            found |= pages(
+                f"{name}-{part}", click.Context(command, context, part, **command.context_settings)
+            )
     return found
 
 

@@ -308,7 +308,8 @@ def test_every_command_has_examples_that_can_be_parsed(tmp_path: Path, monkeypat
         own = [line for line in lines if f"{line} ".startswith(f"inlink {name} ")]
         assert own, name
         for line in own:
-            assert f"\n    {line}" in command.get_help(click.Context(command, root, info_name=name))
+            context = click.Context(command, root, name, **command.context_settings)
+            assert f"\n    {line}" in command.get_help(context)
             given = shlex.split(line)[1 + len(name.split()) :]
             command.make_context(name, given, parent=root)
         lines = [line for line in lines if line not in own]
