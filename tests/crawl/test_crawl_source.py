@@ -1,6 +1,7 @@
 """A crawl's folder as a graph source, against a model of plain dictionaries."""
 
 import csv
+import json
 import sqlite3
 from contextlib import closing
 from itertools import pairwise
@@ -277,6 +278,12 @@ def test_texts_of_links_are_exported(tmp_path: Path):
     names = [page.url for page in (CrawlView.open(folder).page(k) for k in range(6)) if page]
     assert lines[0] == ["from", "to", "anchor"]
     assert {(names[int(a)], names[int(b)]): text for a, b, text in lines[1:]} == wanted
+    (row,) = (
+        row
+        for row in json.loads(run("dump", "links", folder, "--anchors", "--json"))
+        if "=1" in (row["anchor"] or "")
+    )
+    assert row["anchor"] == texts["x"]
     assert "\t'=cmd|" in run("dump", "links", folder, "--anchors", "--safe-cells")
     assert ",'=cmd|" in run("export", folder, "-o", "-", "--anchors", "--safe-cells")
     with pytest.raises(OutputError, match="texts of links need a header"):

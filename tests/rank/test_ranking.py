@@ -152,7 +152,7 @@ def test_a_description_of_other_values_is_refused(tmp_path: Path):
         Ranking.read(tmp_path / "r.csv")
     inlink.hits(Graph.from_arcs([("a", "b"), ("b", "c")])).to_csv(tmp_path / "h.csv")
     (tmp_path / "h.csv.meta.json").rename(tmp_path / "r.csv.meta.json")
-    with pytest.raises(DamageError, match="not those of the ranking's description"):
+    with pytest.raises(DamageError, match=r"r\.csv\.meta\.json does not describe r\.csv: remove it"):
         Ranking.read(tmp_path / "r.csv")
 
 

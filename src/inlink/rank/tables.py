@@ -272,6 +272,18 @@ def _read_parquet(path: str | os.PathLike[str]) -> RankTable:
     return RankTable(meta, columns, names, complete=True)
 
 
+def _meta_beside(path: Path, columns: list[str]) -> dict[str, Any] | None:
+    """Return the description beside a text file; None if there is none, as after the file was moved."""
+    beside = _description(path)
+    if not beside.is_file():
+        return None
+    with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
+        meta: dict[str, Any] = json.loads(beside.read_bytes())
+        if meta["columns"] == columns:
+            return meta
+    raise DamageError(f"{beside} does not describe {path.name}: remove it, or export the ranking again")
+
+
 def _read_text(path: Path) -> RankTable:
     line, before = 1, 0
     try:
@@ -279,14 +291,14 @@ def _read_text(path: Path) -> RankTable:
             first, meta = file.readline(), None
             if first.startswith(_MARK.decode()):
                 meta, first, before = json.loads(first[len(_MARK) :]), file.readline(), 1
-            elif (beside := _description(path)).is_file():
-                meta = json.loads(beside.read_bytes())
             delimiter = "\t" if "\t" in first else ","
             heads = first.rstrip("\r\n").split(delimiter)
             numbered, named = "node" in heads, "name" in heads
             kept = heads[numbered + named :]
-            if meta is not None and meta["columns"] != kept:
-                raise ValueError("the columns are not those of the ranking's description")
+            if not before:
+                meta = _meta_beside(path, kept)
+            elif meta is None or meta["columns"] != kept:
+                raise ValueError("the columns are not those of a ranking")
             numbers: list[int] = []
             names: list[str] = []
             columns: list[list[float]] = [[] for _ in kept]
@@ -313,5 +325,5 @@ def _read_text(path: Path) -> RankTable:
         complete = complete and (meta is None or meta.get("nodes", len(order)) == len(order))
         in_order = Names.of([names[row] for row in order.tolist()]) if named else None
         return RankTable(meta, values, in_order, complete)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, csv.Error) as error:
+    except (ValueError, KeyError, TypeError, RecursionError, csv.Error) as error:
         raise DamageError(f"{path}, line {line}: {error or 'cut short'}: export the ranking again") from None
