@@ -112,7 +112,7 @@ class _Source(click.ParamType):  # type: ignore[type-arg]  # generic in newer ve
 @compress_option
 @declared_options({name: row for entry in FORMATS.values() for name, row in entry.options.items()} | SITES)
 def build(sources: tuple[str, ...], output: Path, moment: str | None, **options: Any) -> None:
-    """Build the graph of SOURCES: WARC, WAT and ARC archives, BVGraph, edge lists, and the rest of docs/formats.md.
+    """Build the graph of SOURCES: archives (WARC, WACZ, WAT, ARC), BVGraph, edge lists, and others of docs/formats.md.
 
     Several archives, edge lists, or folders of graphs and crawls become one graph. Use - for standard input, @FILE for
     a list of paths, and URLs (https://, s3://) for files elsewhere.

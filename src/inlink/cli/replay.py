@@ -134,9 +134,9 @@ class _Sizes(click.ParamType):  # type: ignore[type-arg]  # generic in newer ver
 def replay(source: Path, output: Path | None, measure: str, as_json: bool, **options: Any) -> None:
     """Replay crawls of SOURCE by several policies, and show the pages that each fetches over time.
 
-    SOURCE is a graph in any form that inlink build reads, a crawl's folder, or a WARC or ARC file. Nothing is fetched:
-    inlink's own crawl is stepped in virtual time, and pages answer what SOURCE says. The same arguments give the same
-    files.
+    SOURCE is a graph in any form that inlink build reads, a crawl's folder, or a WARC, WACZ or ARC file. Nothing is
+    fetched: inlink's own crawl is stepped in virtual time, and pages answer what SOURCE says. The same arguments give
+    the same files.
 
     Values are shares of what the seeds reach, as means over seed sets with their standard errors. The difference to the
     baseline is that of the areas under the curves.

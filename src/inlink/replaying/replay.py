@@ -65,7 +65,7 @@ def replay(source: Source, **arguments: Unpack[ReplayArguments]) -> Replay:
     Parameters
     ----------
     source : path-like, Graph, SciPy sparse matrix, or NetworkX graph
-        A graph in any form that :func:`inlink.read` reads, a crawl's folder, or a WARC or ARC file.
+        A graph in any form that :func:`inlink.read` reads, a crawl's folder, or a WARC, WACZ or ARC file.
     policies : sequence of str, Policy classes or instances
         Names, or ``module:Class``.
     seeds : str or sequence of sequences

@@ -274,9 +274,9 @@ def diff(
     ----------
     a, b : path-like or Ranking
         The folder of a graph or of a crawl that holds rankings, the folder of one ranking, a ranking that inlink
-        exported as CSV or Parquet, Common Crawl's ranks of hosts or domains, or lines of a name, a tab and a value.
-        Text files may be compressed. Nodes without names are matched by number. Of a URL, or a release of Common Crawl,
-        the first 1,000,000 lines are read: see :func:`inlink.sources.releases.rank_file`.
+        exported as CSV, TSV or Parquet, Common Crawl's ranks of hosts or domains, or lines of a name, a tab and a
+        value. Text files may be compressed. Nodes without names are matched by number. Of a URL, or a release of Common
+        Crawl, the first 1,000,000 lines are read: see :func:`inlink.sources.releases.rank_file`.
     by : str or (str, str)
         The name of the stored ranking, or the column of Common Crawl's ranks (``"pagerank"`` or ``"harmonic"``); two
         names if A and B differ in it.

@@ -71,8 +71,8 @@ def read(
     Parameters
     ----------
     source : path-like, several of them, or graph in memory
-        Archives (WARC, ARC, WAT), graph files of any format in :data:`inlink.sources.formats.FORMATS`, or folders of
-        graphs and crawls. ``"-"`` is standard input. Several archives, several edge lists, or several folders are
+        Archives (WARC, WACZ, ARC, WAT), graph files of any format in :data:`inlink.sources.formats.FORMATS`, or folders
+        of graphs and crawls. ``"-"`` is standard input. Several archives, several edge lists, or several folders are
         read into one graph, and the weights of equal arcs are added up. A path may be a pattern (``"*.wat.gz"``), a
         URL (``https://``, ``http://``, ``s3://``), or a list of paths (``"@wat.paths.gz"``), whose lines have a path
         or URL, or a key, a tab, and a path or URL. A graph in memory is a list or array of pairs, as in
