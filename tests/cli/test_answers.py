@@ -301,7 +301,7 @@ def leaves(group: click.Group, context: click.Context) -> dict[str, click.Comman
 
 def test_every_command_has_examples_that_can_be_parsed(tmp_path: Path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    root = click.Context(commands, info_name="inlink")
+    root = click.Context(commands, info_name="inlink", **commands.context_settings)
     found = leaves(commands, root)
     lines = EXAMPLES.strip().splitlines()
     for name, command in found.items():
@@ -319,7 +319,7 @@ def test_every_command_has_examples_that_can_be_parsed(tmp_path: Path, monkeypat
 def test_manual_pages_show_the_help_and_no_roff_of_their_own(tmp_path: Path):
     write_pages(tmp_path / "man")
     files = {path.name for path in (tmp_path / "man").iterdir()}
-    root = click.Context(commands, info_name="inlink")
+    root = click.Context(commands, info_name="inlink", **commands.context_settings)
     assert {f"inlink-{name.replace(' ', '-')}.1" for name in leaves(commands, root)} < files
     assert {"inlink.1", "inlink-nutch.1"} < files
     requests = {".TH", ".SH", ".PP", ".TP", ".B", ".nf", ".fi"}
