@@ -83,7 +83,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "dump links site",
         "dump rankings site",
         "repair site",
-        "replay web --seeds 1x1 --budget 2 --policy fifo",
+        "replay web --seeds 1x1 --budget 2 --policy hosts-in-turns",
         "token list --tokens tokens.json",
     ],
 )
@@ -361,7 +361,7 @@ def test_exit_codes_of_commands_are_those_of_the_process(world: Path):
 # -- in Python ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("policy", ["host-diverse", "fifo"])
+@pytest.mark.parametrize("policy", ["host-diverse", "hosts-in-turns"])
 def test_crawls_and_views_have_a_length_and_show_themselves_in_notebooks(tmp_path: Path, policy: str):
     folder = tmp_path / "<b>&"
     with inlink.Crawl(folder, policy=policy) as crawl:
