@@ -396,7 +396,8 @@ class Scheduler(BaseScheduler):
     def _response_downloaded(self, response: Response, request: Request) -> None:
         """Pause the host of a response from the network if the response asks for that."""
         slot = engine.slot_of(self.crawler, request)
-        if response.status in LATER and request in self._out:
+        asks = response.status == 429 or (response.status in LATER and b"Retry-After" in response.headers)
+        if asks and request in self._out:
             # The pause lasts until the crawl has the answer, and holds the host back or not.
             engine.pause(self.crawler, slot)
         # AutoThrottle may have changed the delay.
