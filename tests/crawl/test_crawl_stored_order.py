@@ -16,7 +16,7 @@ from inlink.crawl.view import CrawlView
 from inlink.errors import FolderError, InlinkError, InputError, ParameterError
 from inlink.factors.parts import combined
 from inlink.sources.crawlgraph import graph_in
-from inlink.sources.rankings import import_ranking
+from inlink.sources.rankings import import_ranking, stored_ranking
 
 A, B, C = "http://a.com/", "http://b.com/", "http://c.org/"
 
@@ -160,6 +160,8 @@ def test_exported_rankings_are_imported(tmp_path, folder, kind):
         assert import_ranking(folder, file, name, by_host=name == "hosts") == (2, unknown)
         with opened(folder, VirtualClock(), policy=f"ranking:{name}") as crawl:
             assert order(crawl)[:2] == ([C, f"{A}2"] if name == "pages" else [B, C])
+        stored = stored_ranking(folder, name)
+        assert (stored.places(2), stored.verdict()) == (None, f"exactness unknown: imported from {file}")
     inlink.pagerank(inlink.Graph.from_arcs([(0, 1)])).to_csv(tmp_path / "numbers.csv")
     with pytest.raises(InputError, match=r"numbers\.csv: its nodes have no names"):
         import_ranking(folder, tmp_path / "numbers.csv", "numbers")

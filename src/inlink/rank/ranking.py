@@ -40,6 +40,8 @@ _RULES = 1
 _BATCH = 1 << 16
 # Parameters of samples and of counters, whose values have no certain bound.
 _ESTIMATES = {"confidence", "log2m"}
+# Values that came from a file, which does not say how exact they are.
+_FOREIGN = {"unknown", "imported"}
 _TOP = Parameter(name="k", kind=int, at_least=0)
 
 
@@ -184,8 +186,8 @@ class Ranking:
 
     def verdict(self) -> str:
         """Return in one line how exact the values are."""
-        if self.algorithm == "unknown":
-            return self.note
+        if self.algorithm in _FOREIGN:
+            return self.note or "exactness unknown"
         if self.is_exact():
             return "exact"
         if _ESTIMATES & self.parameters.keys():
@@ -204,7 +206,7 @@ class Ranking:
     def is_exact(self) -> bool:
         """Return whether the values are exact but for rounding."""
         done = self.iterations == 0 and self.converged and self.residual is None
-        return done and not _ESTIMATES & self.parameters.keys()
+        return done and self.algorithm not in _FOREIGN and not _ESTIMATES & self.parameters.keys()
 
     def __len__(self) -> int:
         return len(self.values)

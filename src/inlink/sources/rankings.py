@@ -243,7 +243,8 @@ def import_ranking(
     if not count:
         raise InputError(f"{file}: no line gives a value above 0 to a URL or host of {crawl}")
     graph = _without_arcs(Path(crawl), pages.num_pages)
-    Ranking(values, algorithm="imported", graph_uuid=graph.uuid).save(graph, name)
+    note = f"exactness unknown: imported from {file}"
+    Ranking(values, algorithm="imported", graph_uuid=graph.uuid, note=note).save(graph, name)
     return Imported(count, unknown)
 
 
