@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import pytest
 from scrapy import Request
@@ -297,3 +297,37 @@ def test_requests_that_would_wait_too_long_leave_the_downloader():
     assert [request.url for request, _ in slot.queue] == ["http://a.com/foreign"]
     assert sorted(failures) == ["http://a.com/ours", "http://a.com/ours/2"]
     assert all(failure.check(TimeoutError) for failure in failures.values())
+
+
+class Together:
+    """A pipeline that takes its time, and notes how many items it has at once."""
+
+    now = 0
+
+    async def process_item(self, item: dict[str, int]) -> dict[str, int]:
+        self.now += 1
+        item["together"] = self.now
+        await asyncio.sleep(0.05)
+        self.now -= 1
+        return item
+
+
+class ManyItems(Walker):
+    custom_settings: ClassVar[dict[str, Any]] = {"ITEM_PIPELINES": {Together: 1}, "CONCURRENT_ITEMS": 3}
+
+    def parse(self, response: Response, **_: Any) -> Iterator[Any]:
+        for number in range(7):
+            yield {"number": number}
+            yield response.follow(f"/{number}", self.nothing)
+
+    def nothing(self, response: Response) -> None:
+        pass
+
+
+def test_pipelines_get_as_many_items_at_once_as_scrapy_is_told(tmp_path):
+    pages = {"/": html(), **{f"/{number}": html() for number in range(7)}}
+    with Site(pages) as site:
+        ran = crawl(ManyItems, tmp_path / "c", site)
+    assert sorted(item["number"] for item in ran.items) == list(range(7))
+    assert max(item["together"] for item in ran.items) == 3
+    assert ran.crawled == set(pages)
