@@ -106,7 +106,7 @@ def test_a_build_that_cannot_reach_a_server_keeps_its_parts(server):
     whole = inlink.read(urls, level="host", into="whole")
     server.answers = [503] * TRIES
     with pytest.raises(
-        UnreachableError, match=r"1 files could not be fetched; the first: .*503.* 2 of 3 files are done"
+        UnreachableError, match=r"1 file could not be fetched; the first: .*503.* 2 of 3 files are done"
     ):
         inlink.read(urls, level="host", into="g")
     assert not Path("g").exists()

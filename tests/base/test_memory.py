@@ -260,7 +260,7 @@ def test_a_crawl_without_a_checkpoint_is_refused_before_it_is_folded(tmp_path, n
     with inlink.Crawl(tmp_path / "c") as crawl:
         crawl.seed(["http://a.example/"])
     no_memory()
-    with pytest.raises(ParameterError, match="c: 1 pages behind the checkpoint need"):
+    with pytest.raises(ParameterError, match="c: 1 page behind the checkpoint need"):
         inlink.Crawl(tmp_path / "c")
 
 

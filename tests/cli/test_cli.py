@@ -193,7 +193,7 @@ def test_help_shows_the_options_of_one_algorithm():
 @pytest.mark.slow
 def test_subgraphs(links: Path):
     (links / "some.txt").write_bytes(b"http://a.example.com/\r\nhttp://b.example.org/\n")
-    assert "2 nodes, 1 arcs" in inlink("subgraph", "g", "-o", "s", "--nodes", "some.txt", cwd=links)
+    assert "2 nodes, 1 arc" in inlink("subgraph", "g", "-o", "s", "--nodes", "some.txt", cwd=links)
     assert "2 nodes, 2 arcs" in inlink("subgraph", "g", "-o", "s", "--largest-component", "strong", cwd=links)
     assert "3 nodes" in inlink(
         "subgraph", "g", "-o", "s", "--reachable-from", "http://a.example.com/", cwd=links

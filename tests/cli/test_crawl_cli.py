@@ -271,7 +271,7 @@ def test_many_pages_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_rank_top_export_build(folder: Path, tmp_path: Path):
     assert "5 nodes, 4 arcs" in run("build", folder, "-o", tmp_path / "g")
     assert "converged" in run("rank", folder)
-    best = json.loads(run("top", folder, "--json", "--all"))
+    best = json.loads(run("top", folder, "--json", "--foreign", "--uncrawled"))
     by_name = {one["node"]: one["value"] for one in best}
     graph = inlink.Graph.open(tmp_path / "g")
     names = graph.names
@@ -281,9 +281,9 @@ def test_rank_top_export_build(folder: Path, tmp_path: Path):
     run("rank", folder, "--algorithm", "hits", "--name", "other")
     with crawl_at(folder) as crawl:
         crawl.seed(["http://late.example/"])
-    assert json.loads(run("top", folder, "--json", "--all")) == best
+    assert json.loads(run("top", folder, "--json", "--foreign", "--uncrawled")) == best
     run("rank", folder, "--start", "pagerank", "--name", "again")
-    assert len(json.loads(run("top", folder, "--by", "again", "--json", "--all"))) == 6
+    assert len(json.loads(run("top", folder, "--by", "again", "--json", "--foreign", "--uncrawled"))) == 6
     run("export", folder, "-o", tmp_path / "x.csv")
     assert len((tmp_path / "x.csv").read_text().splitlines()) == 5
     run("export", folder, "-o", tmp_path / "r.csv", "--by", "pagerank")
@@ -330,8 +330,8 @@ def test_many_seeds_take_more_than_one_event(tmp_path: Path):
     [
         (f"{A}\n{B}\thigh\n", "seeds.txt, line 2: 'high' is not a score"),
         (f"{A}\tnan\n", "seeds.txt, line 1: 'nan' is not a score"),
-        ("", "seeds.txt: none of its 0 lines"),
-        ("shopping list\nmilk\n", "seeds.txt: none of its 2 lines"),
+        ("", "seeds.txt: no line begins with an http URL"),
+        ("shopping list\nmilk\n", "seeds.txt: no line begins with an http URL"),
     ],
 )
 def test_bad_seeds_make_no_crawl(tmp_path: Path, text: str, says: str):

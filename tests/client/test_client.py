@@ -197,7 +197,7 @@ def test_a_predecessor_that_broke_off_loses_its_tasks_and_nobody_elses(tmp_path)
         assert [task.url for task in (await client.next(9)).tasks] == [B]
 
     told = spider(tmp_path / "c", work, clock=clock)
-    assert told.endswith("; the last session of 'spider' broke off: 1 of its tasks come back later")
+    assert told.endswith("; the last session of 'spider' left 1 task for later")
     assert "\n" not in told
     assert page(tmp_path / "c", A).state == "leased"
     assert page(tmp_path / "c", B).state == "discovered"  # close() has given it back

@@ -283,7 +283,7 @@ def test_why_tells_of_a_loss(tmp_path):
         why = crawl.why(A)
         assert (why.losses, why.due_in, why.waits) == (1, 60.0, False)
         assert str(why).startswith(f"{A}: discovered, waiting to be handed out alone")
-        assert "lost 1 times: its spider ended, or did not answer in time" in str(why)
+        assert "lost 1 time: its spider ended, or did not answer in time" in str(why)
         assert "handed out again in 60.0 s" in str(why)
         folder = CrawlView.open(tmp_path / "c", clock=clock).why(A)
         assert (folder.losses, folder.due_in) == (1, 60.0)

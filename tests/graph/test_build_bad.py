@@ -200,7 +200,7 @@ def test_the_command_counts_and_tells_them(folder: Path):
     files = [folder / "a.tsv", folder / "page.tsv", folder / "b.tsv", folder / "b.tsv"]
     code, said = build(*files, "-o", folder / "g")
     assert code == 0
-    assert f"{folder / 'b.tsv'} is named 2 times, so its links count 2 times" in said
+    assert f"{folder / 'b.tsv'} is named more than once, so its links count 2 times" in said
     assert "left out 1 of 4 files\n" in said
     assert f"skipped 1: file: {folder / 'page.tsv'} is XML or HTML" in said
     code, said = build(*files, "-o", folder / "strict", "--strict")

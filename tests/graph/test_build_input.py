@@ -137,4 +137,4 @@ def test_self_loops_are_kept_or_dropped(tmp_path: Path):
     run = CliRunner().invoke(
         commands, ["-q", "build", str(tmp_path / "x.tsv"), "-o", str(tmp_path / "o"), "--no-self-loops"]
     )
-    assert "3 nodes, 1 arcs" in run.output
+    assert "3 nodes, 1 arc" in run.output

@@ -205,7 +205,7 @@ def test_the_commands_print_how_hosts_were_read(tmp_path):
         (tmp_path / f"{name}.tsv").write_text(text)
         told = said("build", tmp_path / f"{name}.tsv", "--level", "host", "-o", tmp_path / name)
         assert f"names are {form}" in told
-        assert "left out: 1 nodes without a host" in told
+        assert "left out: 1 node without a host" in told
         graph = Graph.open(tmp_path / name)
         assert (graph.level, list(graph.names)) == ("host", ["com.example.www", "org.test.a", "org.test.b"])
         said("fold", tmp_path / name, "--level", "domain", "-o", tmp_path / "d")

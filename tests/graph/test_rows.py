@@ -118,7 +118,7 @@ def test_split_rows_are_not_accepted_unchecked():
         ("in.linking", [0, 1], "node 1 has no outlinks"),
         ("in.linking", [2, 0], "node 0 at place 1"),
         ("in.linking", [0, 9], "node 9 at place 1"),
-        ("in.linking", [0], "it has 1 nodes, and 2 nodes have outlinks"),
+        ("in.linking", [0], "it has 1 node, and 2 nodes have outlinks"),
         ("in.linking", [0, 1, 2, 3, 4], "in.linking has 5 elements for 4 nodes"),
         ("in.linking", None, "in.linking is missing"),
         ("in.nodes", [0, 0, 2, 0], "arc 2 begins at node 2, and there are 2 linking nodes"),

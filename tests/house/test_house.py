@@ -12,6 +12,7 @@ import click
 import inlink
 from bench import house
 from inlink import Crawl
+from inlink.base.table import counted
 from inlink.cli import commands
 
 ROOT = Path(__file__).parents[2]
@@ -346,3 +347,44 @@ def test_a_walk_counts_the_calls_of_the_package():
     assert walk(lambda: inlink.Graph.from_arcs([("a", "b")]).num_nodes) == 2
     assert walk.files
     assert all(Path(path).is_relative_to(SOURCE) for path in walk.files)
+
+
+NOUNS = (
+    "answers|arcs|attempts|columns|crawls|days|domains|draws|edges|elements|entries|errors|events|failures|fetches|"
+    "fields|files|hosts|items|iterations|leases|lines|links|loops|nodes|numbers|orders|pages|parts|places|records|"
+    "redirects|requests|rounds|rows|runs|seeds|sessions|sets|sitemaps|sources|steps|sweeps|tasks|times|tokens|URLs|values|"
+    "visits|warnings|words"
+)
+AFTER = re.compile(rf" (?:(?!(?:bytes|has|is|must|names|of|that|was|without)\b)[a-z-]+ ){{0,2}}(?:{NOUNS})\b")
+PERCENT = re.compile(rf"%d{AFTER.pattern}")
+# In "one of 5 pages" the noun is plural in any case.
+WHOLE = re.compile(
+    r"\b(?:all|least|most|column|each|first|for|from|means|of|than|the|to)(?: the)? $|^ ?$|seconds \($|^names are $"
+)
+
+
+def test_counted_nouns_are_written_in_one_way():
+    """A number before a noun is written by `inlink.base.table.counted`, so that nobody reads "1 sweeps"."""
+    assert [counted(number, "page") for number in (0, 1, 1000)] == ["0 pages", "1 page", "1,000 pages"]
+    assert [counted(number, "row is", "rows are") for number in (1, 2)] == ["1 row is", "2 rows are"]
+    wrong = []
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts = [
+                    text for text in PERCENT.findall(node.value) if "none of the first" not in node.value
+                ]
+                wrong += [f"{path}:{node.lineno}: {text}" for text in texts]
+            parts = [ast.Constant(""), *node.values] if isinstance(node, ast.JoinedStr) else []
+            for before, value, after in zip(parts, parts[1:], parts[2:], strict=False):
+                text = before.value if isinstance(before, ast.Constant) else "x"
+                if (
+                    isinstance(value, ast.FormattedValue)
+                    and value.conversion == -1
+                    and not re.match(r"[A-Z_]+$|counted\(", ast.unparse(value.value))
+                    and isinstance(after, ast.Constant)
+                    and AFTER.match(after.value)
+                    and not WHOLE.search(text)
+                ):
+                    wrong.append(f"{path}:{node.lineno}: {{{ast.unparse(value.value)}}}{after.value}")
+    assert wrong == [], "\n".join(wrong)

@@ -97,7 +97,7 @@ def test_scores_go_to_crawls_and_databases(tmp_path, segments):
     said = run(
         "scoreupdate", "--db", db, "--crawl", tmp_path / "c", "-D", "link.score.updater.clear.score=0.5f"
     )
-    assert said == f"{tmp_path / 'c'}: 1 URLs got a score, 1 are not in the web graph and got 0.5\n"
+    assert said == f"{tmp_path / 'c'}: 1 URL got a score, 1 are not in the web graph and got 0.5\n"
     assert run("scoreupdater", "-webgraphdb", db, "-crawldb", tmp_path / "c", "--clear", 0).endswith(
         "got 0\n"
     )
@@ -105,7 +105,7 @@ def test_scores_go_to_crawls_and_databases(tmp_path, segments):
         tmp_path / "cdb" / "current" / "part-00000" / "data", [(text(A), crawl_datum(2, 0))], CRAWL_DATUM
     )
     said = run("scoreupdate", "--db", db, "--crawldb", tmp_path / "cdb", "-o", tmp_path / "out.csv")
-    assert said == f"{tmp_path / 'out.csv'}: 1 URLs got a score, 0 are not in the web graph and got 0\n"
+    assert said == f"{tmp_path / 'out.csv'}: 1 URL got a score, 0 are not in the web graph and got 0\n"
     assert (tmp_path / "out.csv").read_text().count(A) == 1
     assert "--output is missing" in run("scoreupdate", "--db", db, "--crawldb", tmp_path / "cdb", code=2)
     assert "one of --crawl, --crawldb and --nodes" in run("scoreupdate", "--db", db, code=2)

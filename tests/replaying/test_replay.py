@@ -307,7 +307,7 @@ def test_names_that_are_urls_have_real_hosts():
 
 def test_a_result_names_its_web(tree):
     found = inlink.replay(tree, policies=["random"], seeds="1x1", budget=3, lines=False, tau=False)
-    assert repr(found) == "<inlink replay of graph: 1 orders, 1 seed sets>"
+    assert repr(found) == "<inlink replay of graph: 1 order, 1 seed set>"
     assert "<table>" in found._repr_html_()
     assert math.isnan(found.mean("random").error)
     for wrong in ({"order": "x"}, {"measure": "x"}, {"at": 0.3}, {"hosts": "x"}):

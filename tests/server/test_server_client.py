@@ -184,7 +184,7 @@ def test_a_client_that_closes_while_the_server_is_away_does_not_wait(tmp_path, c
 
     with contextlib.ExitStack() as stack:
         asyncio.run(run(stack.enter_context(serving(tmp_path)), stack))
-    assert "1 tasks were not given back" in caplog.text
+    assert "1 task was not given back" in caplog.text
 
 
 def test_a_session_that_ended_is_followed_by_another(tmp_path, caplog):
@@ -202,8 +202,8 @@ def test_a_session_that_ended_is_followed_by_another(tmp_path, caplog):
 
     with serving(tmp_path) as server:
         spider(crawl_of(server), work)
-    assert "2 tasks were lost, and come back later" in caplog.text
-    assert caplog.text.count("1 answers for tasks of the session that ended are dropped") == 2
+    assert "without 2 lost tasks, to be handed out again later" in caplog.text
+    assert caplog.text.count("dropped 1 answer for tasks of the session that ended") == 2
 
 
 def test_two_spiders_of_one_name_do_not_fight_for_ever(tmp_path):
@@ -257,8 +257,8 @@ def test_large_reports_go_in_parts(tmp_path, monkeypatch, caplog):
         spider(crawl_of(server), work)
         # Of the second page those links are kept that fit in.
         assert 3 + 40 + 200 < server.crawl("GET", "info")[1]["pages"] - 10_010 < 3 + 40 + 300
-    assert "has 10001 links: a server takes the first 10000" in caplog.text
-    assert "links of 1000" in caplog.text
+    assert "has 10,001 links: a server takes the first 10000" in caplog.text
+    assert "of 1,000 links" in caplog.text
 
 
 def test_a_body_for_another_machine_is_compressed(tmp_path, monkeypatch):

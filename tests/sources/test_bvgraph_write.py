@@ -231,7 +231,7 @@ def test_names_that_are_not_this_graphs(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a\n", r"g\.urls: 1 names for 2 nodes. Write one name per line, or remove the file"),
+        ("a\n", r"g\.urls: 1 name for 2 nodes. Write one name per line, or remove the file"),
         ("a\nb\nc\n", r"g\.urls: more than 2 names for 2 nodes"),
         ("a\na\n", r"g\.urls: nodes 0 and 1 have the same name 'a'"),
     ],

@@ -379,7 +379,7 @@ def test_the_command(tmp_path: Path):
     code, said = run(folder)
     assert code == 1
     assert f"{folder / EVENTS}: bytes {begin:,} to {end - 1:,} ({end - begin:,} bytes of a " in said
-    assert "1 damaged places" in said
+    assert "1 damaged place" in said
     code, said = run(folder, "-o", tmp_path / "new")
     assert code == 0
     assert "the same page numbers" in said

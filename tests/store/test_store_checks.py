@@ -234,7 +234,7 @@ def test_commands_refuse_a_log_that_was_moved_or_cut(tmp_path: Path):
                 assert "`inlink repair" in told
                 assert "`inlink backup`" in told
         code, told = said("repair", str(folder))
-        assert (code, "1 damaged places" in told) == (1, True), told
+        assert (code, "1 damaged place" in told) == (1, True), told
 
 
 def test_the_end_of_a_closed_crawl_is_exact(tmp_path: Path):

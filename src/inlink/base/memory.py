@@ -118,7 +118,7 @@ def check_nodes(nodes: int, size: int | None, place: str, max_node: int | None) 
             f"too much for an input of {size:,} bytes. If the number is right, use `max_node` (--max-node {nodes - 1})."
             " If numbers are names, use --nodes names."
         )
-    require_memory(nodes * BYTES_A_NODE, f"{place}: {nodes:,} nodes")
+    require_memory(nodes * BYTES_A_NODE, f"{place}: the {nodes:,} nodes")
 
 
 def give_way() -> None:

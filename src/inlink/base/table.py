@@ -1,11 +1,16 @@
-"""Small HTML tables for notebooks. Every cell is escaped, because names come from the web."""
+"""Text for people: names, counted nouns, and small HTML tables for notebooks, with every cell escaped."""
 
 from collections.abc import Iterable, Sequence
 
-__all__ = ["html_table", "printable"]
+__all__ = ["counted", "html_table", "printable"]
 
 # Maximum number of characters of a cell.
 _LIMIT = 200
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A number with its noun, whose plural ends with s unless it is given: ``1 page``, ``1,000 pages``."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def printable(name: object) -> str:

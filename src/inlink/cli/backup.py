@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from inlink.base.table import counted
 from inlink.cli.options import Output, folder_argument
 from inlink.cli.show import say
 
@@ -25,4 +26,4 @@ def backup(folder: Path, output: Path) -> None:
     from inlink.store import backup as backups
 
     done = backups.backup(folder, output)
-    say(f"{output}: {done.pages:,} pages, {done.events:,} events, {done.size:,} bytes")
+    say(f"{output}: {counted(done.pages, 'page')}, {counted(done.events, 'event')}, {done.size:,} bytes")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from inlink.base.table import counted
 from inlink.cli.options import compress_option, declared_options, folder_output
 from inlink.cli.remote import is_crawl, is_url, refuse_url
 from inlink.cli.show import printable, say, say_folding, summary
@@ -121,7 +122,7 @@ def build(sources: tuple[str, ...], output: Path, moment: str | None, **options:
 
     for path, times in Counter(sources).items():
         if times > 1:
-            say(f"{printable(path)} is named {times} times, so its links count {times} times")
+            say(f"{printable(path)} is named more than once, so its links count {counted(times, 'time')}")
     if moment is not None:
         sources = tuple(str(then(Path(path), moment).folder) for path in sources)
     show_reading(

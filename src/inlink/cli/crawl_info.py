@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from inlink.base.table import counted
 from inlink.cli.options import crawl_argument, json_option
 from inlink.cli.remote import remote, view_of
 from inlink.cli.show import say, say_fields, show_answer, show_table
@@ -118,7 +119,7 @@ def _say_figures(figures: dict[str, Any]) -> None:
         ("policy", figures["policy"]),
         (
             "ranking",
-            f"{ranking.algorithm} of {ranking.pages:,} pages, {ranking.behind:,} bytes of events behind"
+            f"{ranking.algorithm} of {counted(ranking.pages, 'page')}, {ranking.behind:,} bytes of the log behind"
             if ranking
             else figures["ranking_fault"] or "none yet",
         ),
@@ -127,5 +128,5 @@ def _say_figures(figures: dict[str, Any]) -> None:
     if figures["addresses"] is not None:
         fields.append(("addresses", figures["addresses"]))
     if figures["inbox"]:
-        fields.append(("inbox", f"{figures['inbox']:,} requests"))
+        fields.append(("inbox", counted(figures["inbox"], "request")))
     say_fields(fields)

@@ -43,7 +43,7 @@ def import_ranking(
     found = import_(folder, file, name, by_host=by_host, by_domain=by_domain, column=column)
     unknown = ""
     if found.unknown:
-        lines = "1 line names" if found.unknown == 1 else f"{found.unknown:,} lines name"
-        unknown = f"; {lines} pages or hosts that the crawl does not know"
-    have = "has" if found.pages == 1 else "have"
-    say(f"{name}: {counted(found.pages, 'page')} of {folder} {have} a value{unknown}")
+        what = "pages or hosts that the crawl does not know"
+        unknown = f"; {counted(found.unknown, f'line names {what}', f'lines name {what}')}"
+    pages = counted(found.pages, f"page of {folder} has", f"pages of {folder} have")
+    say(f"{name}: {pages} a value{unknown}")

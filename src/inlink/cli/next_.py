@@ -126,8 +126,7 @@ def _show_tasks(
     elif reply.due_in is not None:
         note(f"no page is due now; the next is due in {reply.due_in:,.0f} s")
     elif standing.waiting:
-        note(
-            f"{counted(standing.waiting, 'page')} must wait for answers about {standing.leased:,} leased pages"
-        )
+        leased = counted(standing.leased, "leased page")
+        note(f"{counted(standing.waiting, 'page')} must wait for answers about {leased}")
     else:
         note("no page waits: add URLs by inlink seed, or let pages wait again by inlink reload")

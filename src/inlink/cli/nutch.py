@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from inlink.base.table import counted
 from inlink.cli.nutch_options import (
     Command,
     Group,
@@ -208,9 +209,11 @@ def linkrank(
         max_iter = settings.get("link.analyze.num.iterations", 10)
     ranking = rank(graph, max_iter=max_iter, tol=tol, loops=found, **options)
     ranking.save(graph, "linkrank")
-    without = "" if found is None else f", without {len(found):,} loops"
+    without = "" if found is None else f", without {counted(len(found), 'loop')}"
     if tol is None:
-        say(f"linkrank: {ranking.iterations:,} rounds{without}; {ranking.note or 'no bound on the error'}")
+        say(
+            f"linkrank: {counted(ranking.iterations, 'round')}{without}; {ranking.note or 'no bound on the error'}"
+        )
     else:
         say(f"linkrank: {ranking.verdict()}{without}")
 
@@ -275,7 +278,7 @@ def scoreupdate(
     if (crawldb is None or crawl is not None) and (output is not None or format_ is not None):
         raise click.UsageError("--output and --format apply only to --crawldb with Nutch's crawl database")
     if nodes is not None:
-        say(f"{nodes}: {write_nodes(Graph.open(db), nodes):,} nodes with their scores")
+        say(f"{nodes}: {counted(write_nodes(Graph.open(db), nodes), 'node')} with their scores")
         return
     graph = Graph.open(db)
     if crawl is not None:
@@ -297,9 +300,8 @@ def scoreupdate(
         place = output
         for line in tally.lines():
             say(printable(line))
-    say(
-        f"{place}: {found.scored:,} URLs got a score, {found.cleared:,} are not in the web graph and got {clear:g}"
-    )
+    scored = f"{counted(found.scored, 'URL')} got a score"
+    say(f"{place}: {scored}, {found.cleared:,} are not in the web graph and got {clear:g}")
 
 
 @nutch.command(cls=Command)

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from inlink.base.table import counted
 from inlink.cli.options import crawl_argument, set_option, settings_given
 from inlink.cli.remote import refuse_settings, remote
 from inlink.cli.show import say
@@ -54,4 +55,4 @@ def reload(folder: Path | str, states: tuple[str, ...], **options: Any) -> None:
 
 
 def _told(count: int) -> str:
-    return "1 page waits again" if count == 1 else f"{count:,} pages wait again"
+    return counted(count, "page waits again", "pages wait again")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from inlink.base.table import counted
 from inlink.cli.options import Output, folder_argument, json_option
 from inlink.cli.show import say, show_answer
 
@@ -44,8 +45,8 @@ def _show(folder: Path, report: "LogReport", output: Path | None) -> None:
             f"{folder}: {report.tail:,} bytes at the end are an unfinished event; opening the crawl moves them to torn/"
         )
     lost = f", {report.lost_urls:,} of them without their URLs" if report.lost_urls else ""
-    counts = f"{report.pages:,} pages{lost}; {report.events:,} sound events; {len(report.damages):,} damaged places"
-    say(f"{folder}: {counts}")
+    events, places = counted(report.events, "sound event"), counted(len(report.damages), "damaged place")
+    say(f"{folder}: {counted(report.pages, 'page')}{lost}; {events}; {places}")
     if output is not None:
         say(f"{output}: the sound events, with the same page numbers")
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from inlink.base.declare import parameters_of
+from inlink.base.table import counted
 from inlink.cli.options import Output, declared_options, json_option, set_option, settings_given
 from inlink.cli.remote import FolderOrUrl
 from inlink.cli.show import say, show_answer, show_table
@@ -229,4 +230,6 @@ def _show(found: "Replay", measure: str) -> None:
 def _say_speeds(work: "Replaying") -> None:
     for name, (fetches, cpu) in work.speeds.items():
         if cpu > 0:
-            click.echo(f"{name}: {fetches:,} fetches, {fetches / cpu:,.0f} a CPU second", err=True)
+            click.echo(
+                f"{name}: {counted(fetches, 'fetch', 'fetches')}, {fetches / cpu:,.0f} a CPU second", err=True
+            )

@@ -34,7 +34,7 @@ def seed(folder: Path | str, file: Path, **options: Any) -> None:
     text = raw.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
     seeds = seeds_in(text, str(file))
     if not any(canonical(url) is not None for url, _ in seeds):
-        raise InputError(f"{file}: none of its {len(seeds):,} lines begins with an http URL")
+        raise InputError(f"{file}: no line begins with an http URL")
     given = settings_given(options)
     if isinstance(folder, str):
         refuse_settings(folder, given)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from inlink.base.table import printable
+from inlink.base.table import counted, printable
 from inlink.errors import InlinkError
 
 __all__ = [
@@ -34,11 +34,6 @@ def say(line: str, err: bool = False) -> None:
 def note(line: str) -> None:
     """Print one line to standard error that explains the output, or why there is none."""
     click.echo(f"inlink: {printable(line)}", err=True)
-
-
-def counted(number: int, noun: str) -> str:
-    """A number with its noun, whose plural ends with s: ``1 page``, ``1,000 pages``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[object]], right: Sequence[int] = ()) -> None:
@@ -118,7 +113,7 @@ def say_rows(rows: Iterable[dict[str, Any]], indent: str = "") -> None:
 def summary(graph: Any, name: str) -> str:
     """One line about a new graph."""
     level = f"{graph.level} graph, " if graph.level else ""
-    return f"{name}: {level}{graph.num_nodes:,} nodes, {graph.num_arcs:,} arcs"
+    return f"{name}: {level}{counted(graph.num_nodes, 'node')}, {counted(graph.num_arcs, 'arc')}"
 
 
 def say_folding(graph: Any, err: bool = False) -> None:
@@ -127,7 +122,7 @@ def say_folding(graph: Any, err: bool = False) -> None:
         say(f"names are {form} hosts ({'com.example.www' if form == 'reversed' else 'www.example.com'})", err)
     if left_out := graph.meta.get("left_out"):
         say(
-            f"left out: {left_out:,} nodes without a {graph.level} (IP addresses, names that are neither URLs nor "
-            "hosts, public suffixes)",
+            f"left out: {counted(left_out, 'node')} without a {graph.level} (IP addresses, names that are neither URLs "
+            "nor hosts, public suffixes)",
             err,
         )

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from inlink.base.table import counted
 from inlink.crawl.links import checked_answers, checked_entries, listed, split_links
 from inlink.errors import ParameterError
 from inlink.protocol import Answer, AnyLink, Crawled, Link
@@ -100,9 +101,9 @@ def _encoded_answer(answer: Answer) -> bytes:
         return _json(msgspec.structs.replace(answer, links=[], error=str(error)))
     if len(links) > MOST_LINKS:
         log.warning(
-            "the page of lease %d has %d links: a server takes the first %d",
+            "the page of lease %d has %s: a server takes the first %d",
             answer.lease,
-            len(links),
+            counted(len(links), "link"),
             MOST_LINKS,
         )
         links = links[:MOST_LINKS]
@@ -113,11 +114,11 @@ def _encoded_answer(answer: Answer) -> bytes:
     while (size := size + len(_json(links[kept])) + 1) <= MOST_BYTES:
         kept += 1
     log.warning(
-        "the page of lease %d has links of %d bytes in all: a server takes the first %d links of %d",
+        "the page of lease %d has links of %d bytes in all: a server takes the first %d of %s",
         answer.lease,
         len(raw),
         kept,
-        len(links),
+        counted(len(links), "link"),
     )
     return _json(msgspec.structs.replace(answer, links=links[:kept]))
 

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
+from inlink.base.table import counted
 from inlink.crawl.crawl import Crawl
 from inlink.errors import InlinkError
 from inlink.frontier.settings import Settings
@@ -101,7 +102,7 @@ class FolderClient:
         session = crawl.desk.hello(self.owner)
         self._session, told, self.settings = session.number, crawl.recovered, crawl.settings
         if session.lost:
-            told += f"; the last session of {self.owner!r} broke off: {session.lost:,} of its tasks come back later"
+            told += f"; the last session of {self.owner!r} left {counted(session.lost, 'task')} for later"
         if crawl.paused:
             told += "; the crawl is paused"
         return told, session.lease_seconds

@@ -6,6 +6,7 @@ from concurrent.futures import Future
 from threading import Thread
 from typing import Any, TypeVar
 
+from inlink.base.table import counted
 from inlink.client.remote import RemoteCrawl
 from inlink.crawl.settings import from_data
 from inlink.errors import ParameterError, ServerError
@@ -63,7 +64,7 @@ class ServerClient:
             ) from None
         session, line = begun.session, f"{url}: {begun.told}"
         if session.lost:
-            line += f"; the last session of {session.owner!r} broke off: {session.lost:,} of its tasks come back later"
+            line += f"; the last session of {session.owner!r} left {counted(session.lost, 'task')} for later"
         return line
 
     async def seed(self, urls: Iterable[AnyLink]) -> int:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from inlink.base.table import printable
+from inlink.base.table import counted, printable
 from inlink.client.batches import answer_batches
 from inlink.client.channel import AwayError, Channel
 from inlink.errors import InlinkError, SessionError
@@ -174,7 +174,8 @@ class RemoteSession:
         except SessionError:
             pass
         except AwayError as error:
-            log.warning("%d tasks were not given back, and come back later: %s", len(life.leases), error)
+            lost = counted(len(life.leases), "task was", "tasks were")
+            log.warning("%s not given back, to be handed out again later: %s", lost, error)
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
@@ -223,8 +224,8 @@ class RemoteSession:
         if len(mine) < len(answers):
             self._lost -= {answer.lease for answer in answers if not isinstance(answer, HostDelay)}
             log.warning(
-                "%d answers for tasks of the session that ended are dropped: their pages are fetched again",
-                len(answers) - len(mine),
+                "dropped %s for tasks of the session that ended: their pages are fetched again",
+                counted(len(answers) - len(mine), "answer"),
             )
         return receipts
 
@@ -244,10 +245,10 @@ class RemoteSession:
             self._lost |= life.leases
             begun = self.begin()
             log.warning(
-                "%s; session %d goes on without them: %d tasks were lost, and come back later",
+                "%s; session %d goes on without %s, to be handed out again later",
                 error,
                 begun.session.number,
-                len(life.leases),
+                counted(len(life.leases), "lost task"),
             )
 
     def _renew(self, period: float) -> None:

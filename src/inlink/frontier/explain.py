@@ -2,6 +2,7 @@
 
 import msgspec
 
+from inlink.base.table import counted
 from inlink.factors.parts import NOT_REACHED, Part
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.hosts import HostState
@@ -173,20 +174,20 @@ class Why(msgspec.Struct, frozen=True):
         host = self.host
         limit = "" if host.in_flight_limit == NO_LIMIT else f" of at most {host.in_flight_limit:,}"
         lines.append(
-            f"host {host.name}: {host.waiting:,} pages waiting, {host.taken:,} taken, "
+            f"host {host.name}: {counted(host.waiting, 'page')} waiting, {host.taken:,} taken, "
             f"{host.in_flight}{limit} being fetched, " + _when(host)
         )
         if host.set_by_operator:
             lines.append(f"host {host.name}: {', '.join(host.set_by_operator)} set by an operator")
         if host.failures:
-            lines.append(f"host {host.name} failed {host.failures} times in a row")
+            lines.append(f"host {host.name} failed {counted(host.failures, 'time')} in a row")
         for name, left in (("host", host.budget_left), ("domain", host.domain_budget_left)):
             if left is not None:
-                lines.append(f"{name} budget: {left:,} pages left")
+                lines.append(f"{name} budget: {counted(left, 'page')} left")
         if self.lease is not None:
             lines.append(f"lease {self.lease} expires in {self.lease_expires_in or 0.0:.1f} s")
         if self.losses:
-            lines.append(f"lost {self.losses} times: its spider ended, or did not answer in time")
+            lines.append(f"lost {counted(self.losses, 'time')}: its spider ended, or did not answer in time")
         if self.due_in is not None:
             again = "handed out" if self.losses else "tried" if self.failures else "crawled"
             lines.append(f"{again} again in {self.due_in:.1f} s")

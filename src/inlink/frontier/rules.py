@@ -29,6 +29,7 @@ from typing import Annotated
 import msgspec
 
 from inlink.base.declare import Parameter, check_fields
+from inlink.base.table import counted
 from inlink.errors import ParameterError
 from inlink.urls.canonical import MAX_LENGTH, canonical
 from inlink.urls.patterns import NUTCH_LOOPS, Pattern, compiled
@@ -125,7 +126,7 @@ class Rules:
             The reason, as a phrase that is the same for all URLs with this reason. None if the URL may be fetched.
         """
         if self.max_depth is not None and depth > self.max_depth:
-            return f"deeper than {self.max_depth} links from a seed"
+            return f"deeper than {counted(self.max_depth, 'link')} from a seed"
         if len(url) > MAX_LENGTH:
             return f"longer than {MAX_LENGTH:,} bytes"
         host = _host_of(url)

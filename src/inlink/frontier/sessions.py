@@ -108,8 +108,8 @@ class SpiderSessions:
         """
         if len(self._by_number) >= MOST_SESSIONS:
             raise SessionLimitError(
-                f"this crawl has {len(self._by_number):,} open sessions, which is the maximum: end sessions that no "
-                "spider uses, or begin again under the name of their owner"
+                f"this crawl has the maximum of {len(self._by_number):,} open sessions: end sessions that no spider "
+                "uses, or begin again under the name of their owner"
             )
 
     def add(self, session: SpiderSession) -> None:

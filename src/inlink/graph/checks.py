@@ -17,6 +17,7 @@ from inlink.base.arrays import AnyArray, UInt32Array, UInt64Array
 from inlink.base.checked import is_remembered, remember
 from inlink.base.folder import Folder
 from inlink.base.memory import require_memory
+from inlink.base.table import counted
 from inlink.errors import FolderError
 from inlink.graph.coded import BIT_PAD, CodedOutlinks, coded_inlinks, decoded_blocks
 from inlink.graph.names import MAX_NODES, NO_NODE
@@ -127,10 +128,10 @@ def _check_layout(folder: Folder) -> None:
     else:
         nodes, arcs = files["out.offsets"].length - 1, files["out.nodes"].length
         if not 0 <= nodes <= MAX_NODES:
-            raise wrong_header(folder, f"{nodes:,} nodes")
+            raise wrong_header(folder, counted(nodes, "node"))
         if files["in.linking"].length > nodes:
             raise wrong_header(
-                folder, f"in.linking has {files['in.linking'].length:,} elements for {nodes:,} nodes"
+                folder, f"in.linking has {counted(files['in.linking'].length, 'element')} for {nodes:,} nodes"
             )
         lengths = {"in.offsets": nodes + 1, "in.nodes": arcs}
     lengths |= {"names.offsets": nodes + 1, "names.order": nodes, "crawled": nodes}
@@ -145,7 +146,7 @@ def _check_lengths(folder: Folder, wanted: dict[str, int], more: str = "") -> No
         entry = folder.header.files.get(name)
         if entry is not None and (entry.length < length or (not more and entry.length > length)):
             raise wrong_header(
-                folder, f"{name} has {entry.length:,} elements and should have {more}{length:,}"
+                folder, f"{name} has {counted(entry.length, 'element')} and should have {more}{length:,}"
             )
 
 
@@ -217,7 +218,9 @@ def _linking(folder: Folder) -> UInt32Array:
         int(np.count_nonzero(np.diff(offsets[low : low + _BLOCK + 1]))) for low in range(0, nodes, _BLOCK)
     )
     if linking != total:
-        raise folder.damaged("in.linking", f"it has {total:,} nodes, and {linking:,} nodes have outlinks")
+        raise folder.damaged(
+            "in.linking", f"it has {counted(total, 'node')}, and {counted(linking, 'node')} have outlinks"
+        )
     return folder.array("in.linking")
 
 
@@ -338,7 +341,9 @@ def _others(folder: Folder, nodes: int) -> int:
         for _, block in folder.blocks("from_parent", _BLOCK):
             wrong = block[(block >= nodes) & (block != NO_NODE)]
             if len(wrong):
-                raise folder.damaged("from_parent", f"node {wrong[0]:,}, and there are {nodes:,} nodes")
+                raise folder.damaged(
+                    "from_parent", f"node {wrong[0]:,}, and there are {counted(nodes, 'node')}"
+                )
     rows = _CODED if folder.header.version == COMPRESSED else _ROWS
     folder.verify(folder.header.files.keys() - _LAYOUT.keys() - rows.keys())
     return 0
@@ -370,7 +375,7 @@ def _coded_shape(folder: Folder) -> tuple[int, int]:
     folder.verify(["shape"])
     nodes, arcs = (int(number) for number in folder.array("shape"))
     if nodes > MAX_NODES:
-        raise folder.damaged("shape", f"{nodes:,} nodes")
+        raise folder.damaged("shape", counted(nodes, "node"))
     blocks = 2 * (-(-nodes // BLOCK) + 1)
     _check_lengths(folder, {"linking": -(-nodes // 8), "in.blocks": blocks, "out.blocks": blocks})
     least = {"in.rows": arcs + PAD, "in.starts": 8 - START, "out.records": BIT_PAD}

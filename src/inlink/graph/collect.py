@@ -11,6 +11,7 @@ from inlink.base.arrays import AnyArray, BoolArray, Float64Array, UInt32Array, U
 from inlink.base.folder import atomic_file
 from inlink.base.memory import BYTES_A_NODE, FREE_NODES, check_nodes, require_memory
 from inlink.base.progress import Work, track
+from inlink.base.table import counted
 from inlink.errors import InputError, ParameterError
 from inlink.graph.batches import ArcBatch
 from inlink.graph.given import check_weights
@@ -188,7 +189,7 @@ class _ArcCollector:
             self._check_nodes(nodes)
             return nodes, _NONE
         if len(names) != nodes:
-            raise InputError(f"there are {nodes:,} nodes and {len(names):,} names")
+            raise InputError(f"there are {counted(nodes, 'node')} and {counted(len(names), 'name')}")
         require_memory(nodes * BYTES_A_NODE, f"{nodes:,} nodes")
         if names.order is not None and isinstance(sink, PartWriter):
             return _give_sorted(sink, names, names.order)

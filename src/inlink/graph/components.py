@@ -59,7 +59,7 @@ def reachable(rows: Rows, sources: Iterable[int]) -> BoolArray:
     from inlink.graph.kernels.walks import reach
 
     nodes = len(rows.offsets) - 1
-    require_memory(5 * nodes, f"a search through {nodes:,} nodes")
+    require_memory(5 * nodes, f"a search of {nodes:,} nodes")
     seen = np.zeros(nodes, np.bool_)
     for source in sources:
         seen[source] = True

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from inlink.base.arrays import AnyArray, UInt32Array, UInt64Array
+from inlink.base.table import counted
 from inlink.errors import ParameterError
 from inlink.graph.checks import RowCheck
 from inlink.graph.names import MAX_NODES, Names
@@ -65,7 +66,7 @@ def sound_rows(
         weights = np.asarray(weights)
         if weights.shape != nodes.shape or weights.dtype.kind not in "biuf":
             raise ParameterError(
-                f"{what}: weights must be {len(nodes):,} numbers; got {weights.dtype} of shape {weights.shape}"
+                f"{what}: weights must be {counted(len(nodes), 'number')}; got {weights.dtype} of shape {weights.shape}"
             )
         kind = np.uint32 if weights.dtype.kind == "u" and weights.dtype.itemsize == 4 else np.float64
         with np.errstate(over="ignore"):

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from inlink.base.arrays import AnyArray, BoolArray, UInt32Array, UInt64Array
 from inlink.base.folder import Folder
 from inlink.base.memory import require_memory
-from inlink.base.table import html_table
+from inlink.base.table import counted, html_table
 from inlink.errors import ParameterError
 from inlink.graph.batches import Level
 from inlink.graph.coded import CodedOutlinks, coded_inlinks, decoded_blocks, decoded_row, linking_outdegrees
@@ -485,7 +485,7 @@ class Graph:
         what = f"{self.level} graph" if self.level else "graph"
         # Integers given as nodes are numbers, which people take for names.
         numbers = f"; nodes 0 to {self.num_nodes - 1:,}" if self.names is None and self.num_nodes else ""
-        return f"<inlink {what}: {self.num_nodes:,} nodes, {self.num_arcs:,} arcs{numbers}>"
+        return f"<inlink {what}: {counted(self.num_nodes, 'node')}, {counted(self.num_arcs, 'arc')}{numbers}>"
 
     def _repr_html_(self) -> str:
         rows: list[tuple[str, object]] = [("nodes", self.num_nodes), ("arcs", self.num_arcs)]

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from inlink.base.arrays import Int64Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.memory import require_memory
 from inlink.base.strings import Strings, column_of
+from inlink.base.table import counted
 from inlink.errors import InputError, ParameterError, UnknownNodeError
 
 __all__ = ["MAX_NODES", "NO_NODE", "NameTable", "Names", "decode", "encode", "node_number"]
@@ -117,7 +118,7 @@ class Names(Sequence[str]):
         if index < 0:
             index += len(self)
         if not 0 <= index < len(self):
-            raise IndexError(f"there are {len(self):,} names, and no number {node}")
+            raise IndexError(f"there are {counted(len(self), 'name')}, and no number {node}")
         return decode(self.raw(index))
 
     def __iter__(self) -> Iterator[str]:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from inlink.base.arrays import AnyArray, UInt32Array
 from inlink.base.arrow import Column, capsule
 from inlink.base.strings import Strings
+from inlink.base.table import counted
 from inlink.errors import UnknownNodeError
 from inlink.graph.names import Names, decode, node_number
 
@@ -123,7 +124,7 @@ class Nodes(Collection[str | int]):
         return self
 
     def __repr__(self) -> str:
-        return f"<{len(self):,} nodes of an inlink graph>"
+        return f"<{counted(len(self), 'node')} of an inlink graph>"
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
         return capsule(*name_batches(self._names, self._size))
@@ -219,7 +220,7 @@ class Edges(Collection[tuple[Any, Any]]):
         return self
 
     def __repr__(self) -> str:
-        return f"<{len(self):,} edges of an inlink graph>"
+        return f"<{counted(len(self), 'edge')} of an inlink graph>"
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
         names, weights = self._names, self._graph.out_weights

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 
 from inlink.base.arrays import AnyArray, Float64Array
+from inlink.base.table import counted
 from inlink.errors import ParameterError
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.plot.scale import Scale, steps, tick_label
@@ -89,7 +90,7 @@ def compare(
     x, y = values_of(one), values_of(other)
     if len(x) != len(y) and (one.graph_uuid is None or one.graph_uuid != other.graph_uuid):
         raise ParameterError(
-            f"rankings of {len(x):,} and {len(y):,} nodes belong to different graphs: give two rankings of one graph"
+            f"rankings of {len(x):,} and of {len(y):,} nodes belong to different graphs: give two rankings of one graph"
         )
     count = min(len(x), len(y))
     x, y = x[:count], y[:count]
@@ -102,7 +103,7 @@ def compare(
 
 def _agreement(x: Float64Array, y: Float64Array) -> str:
     """Return the agreement of two rankings in one line."""
-    facts = [f"{len(x):,} nodes", f"Spearman's ρ {_number(spearman(x, y))}"]
+    facts = [counted(len(x), "node"), f"Spearman's ρ {_number(spearman(x, y))}"]
     if len(x) <= KENDALL:
         facts.append(f"Kendall's τ {_number(kendall(x, y))}")
     both = ((k, len(set(best(x, k)) & set(best(y, k)))) for k in TOPS if k < len(x))

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 
 from inlink.base.arrays import AnyArray, Float64Array, UInt32Array
 from inlink.base.memory import require_memory
+from inlink.base.table import counted
 from inlink.errors import ParameterError
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.plot.scale import Scale
@@ -56,7 +57,7 @@ def degrees(graph: GraphLike, *, ax: Axes | None = None) -> Axes:
     for what, degrees_of_nodes, colour, style in lines:
         x, share = _at_least(degrees_of_nodes)
         none = int(np.count_nonzero(degrees_of_nodes == 0))
-        label = f"{what}: at most {x[-1]:,}; {none:,} nodes ({none / graph.num_nodes:.0%}) have none"
+        label = f"{what}: at most {x[-1]:,}; {counted(none, 'node')} ({none / graph.num_nodes:.0%}) have none"
         ax.plot(x, share, drawstyle="steps-pre", color=colour, linestyle=style, linewidth=1.8, label=label,
                 marker="o" if len(x) <= FEW else "", markersize=3.5)  # fmt: skip
         least, most = min(least, float(share[-1])), max(most, int(x[-1]))
@@ -120,7 +121,7 @@ def ranks(ranking: Ranking, *, name: str | None = None, ax: Axes | None = None) 
     name = cut(title_of(name or ranking.algorithm), 40)
     few = -(-len(values) // 100)
     held = (ordered[:few] / ordered[0]).sum() / (ordered / ordered[0]).sum()
-    facts = f"{len(values):,} nodes; the best 1% ({few:,}) hold {held:.0%} of all"
+    facts = f"{counted(len(values), 'node')}; the best 1% ({few:,}) hold {held:.0%} of all"
     if shown < len(values):
         facts += f"; {len(values) - shown:,} have 0 and are not drawn"
     dress(ax, f"Values of {name}", facts, "Place", name)

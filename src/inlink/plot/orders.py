@@ -4,6 +4,7 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 
+from inlink.base.table import counted
 from inlink.errors import ParameterError
 from inlink.plot.style import FAINT, axes_for, dress
 from inlink.replaying.measures import MEASURES
@@ -69,11 +70,12 @@ def orders(
     ax.set_xlim(0, None)
     ax.set_ylim(0, 1)
     named = "real hosts" if hosts == "real" else "one host" if hosts == "all" else f"hosts of {hosts} pages"
+    sets = counted(len(replay.seeds), "seed set")
     dress(
         ax,
         f"Pages of {replay.web} that each order collects",
-        f"{replay.pages:,} pages, {replay.links:,} links; {named}. Means over {len(replay.seeds):,} seed sets, with "
-        "one standard deviation to each side.",
+        f"{counted(replay.pages, 'page')}, {counted(replay.links, 'link')}; {named}. Means over {sets}, with one "
+        "standard deviation to each side.",
         "Fetches, in percent of the pages that the seeds reach",
         MEASURES[measure].capitalize(),
     )

@@ -6,6 +6,7 @@ from matplotlib.ticker import MaxNLocator
 
 from inlink.base.arrays import Float64Array, Int64Array
 from inlink.base.progress import Work, reporting, track
+from inlink.base.table import counted
 from inlink.errors import ParameterError
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.plot.scale import Scale
@@ -72,7 +73,7 @@ def convergence(
         begin = 0 if method == "power" else 1
         at = np.array([*range(begin, begin + len(recorder.errors)), ranking.iterations])
         state = "" if ranking.converged else ", not converged"
-        said = f"{label}: error at most {bound:.1e} after {_counted(ranking.iterations)}{state}"
+        said = f"{label}: error at most {bound:.1e} after {counted(ranking.iterations, 'sweep')}{state}"
         runs.append((said, at, np.array([*recorder.errors, bound])))
     wanted = max(tol, LEAST)
     everything = np.concatenate([errors for _, _, errors in runs])
@@ -100,10 +101,6 @@ def convergence(
     )
     ax.legend(loc="best", frameon=False, fontsize=9)
     return ax
-
-
-def _counted(sweeps: int) -> str:
-    return f"{sweeps:,} sweep{'' if sweeps == 1 else 's'}"
 
 
 class _Recorder(Work):

@@ -4,6 +4,7 @@ import numpy as np
 
 from inlink.base.arrays import Float64Array, Int64Array
 from inlink.base.memory import require_memory
+from inlink.base.table import counted
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.plot.style import cut
@@ -19,7 +20,7 @@ LARGEST = 1e300
 def called(graph: Graph) -> str:
     """Describe a graph in a few words: its folder, nodes and arcs."""
     name = "" if graph.path is None else f"{cut(graph.path.name, 40)}: "
-    return f"{name}{graph.num_nodes:,} nodes, {graph.num_arcs:,} arcs"
+    return f"{name}{counted(graph.num_nodes, 'node')}, {counted(graph.num_arcs, 'arc')}"
 
 
 def values_of(ranking: Ranking) -> Float64Array:

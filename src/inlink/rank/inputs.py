@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from inlink.base.arrays import AnyArray, Float64Array
 from inlink.base.memory import require_memory
+from inlink.base.table import counted
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.graph.coded import linking_outdegrees
 from inlink.graph.graph import Graph
@@ -119,7 +120,7 @@ def node_values(graph: Graph, values: NodeValues, what: str, default: float = 0.
             ) from None
         if result.shape != (graph.num_nodes,):
             raise ParameterError(
-                f"`{what}` must have {graph.num_nodes:,} numbers, one for each node; got shape {array.shape}"
+                f"`{what}` must have {counted(graph.num_nodes, 'number')}, one for each node; got shape {array.shape}"
             )
     wrong = ~(np.isfinite(result) & (result >= 0))
     if wrong.any():

@@ -38,6 +38,7 @@ import numpy as np
 from inlink.base.arrays import AnyArray, BoolArray, Float64Array, UInt32Array
 from inlink.base.declare import Parameter, checked
 from inlink.base.progress import track
+from inlink.base.table import counted
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph, Rows
 from inlink.graph.interop import GraphLike, as_graph
@@ -211,7 +212,7 @@ class Walks:
         before = self._graph.num_nodes
         if graph.num_nodes < before:
             raise ParameterError(
-                f"the graph has {graph.num_nodes:,} nodes, but the graph before had {before:,}: "
+                f"the graph has {counted(graph.num_nodes, 'node')}, but the graph before had {before:,}: "
                 "keep all nodes with their numbers"
             )
         arcs = _arcs(graph, use_weights(graph, self._weighted))

@@ -24,6 +24,7 @@ import numpy as np
 
 from inlink.base.arrays import Float64Array
 from inlink.base.declare import Parameter, checked
+from inlink.base.table import counted
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.betweenness import check_sample, dependency_sums, rounding, sample_note
 from inlink.rank.inputs import NodeValues, node_values, require_vectors
@@ -114,7 +115,7 @@ def percolation(
         nodes = max(int(between.sum()), 1)
         error = most * math.sqrt(math.log(2 * nodes / (1 - confidence)) / (2 * draws))
         parameters |= {"confidence": confidence, "seed": seed, "max_error": error}
-        note = sample_note(f"{draws:,} draws of {len(percolated):,} sources", confidence, error)
+        note = sample_note(f"{counted(draws, 'draw')} of {len(percolated):,} sources", confidence, error)
     sums = dependency_sums(graph, sources, shares, False, False, threads, "percolation")
     values = sums.total * weight
     return ranking_of(

@@ -16,7 +16,7 @@ from inlink.base.arrays import AnyArray, Float64Array
 from inlink.base.checked import is_remembered, remember
 from inlink.base.declare import Parameter, plain
 from inlink.base.folder import Folder, building
-from inlink.base.table import html_table
+from inlink.base.table import counted, html_table
 from inlink.errors import DamageError, FolderError, OutputError, ParameterError, UnknownNodeError
 from inlink.graph.names import Names, encode
 from inlink.graph.views import Nodes
@@ -199,7 +199,7 @@ class Ranking:
                 "no error bound" if self.residual is None else f"residual {self.residual:.1e}, no error bound"
             )
         state = "converged" if self.converged else "not converged"
-        return f"{state} after {self.iterations:,} sweeps, {exactness}" + (
+        return f"{state} after {counted(self.iterations, 'sweep')}, {exactness}" + (
             f"; {self.note}" if self.note else ""
         )
 
@@ -242,7 +242,7 @@ class Ranking:
         else:
             exact = "exactness unknown"
         state = "" if self.converged else ", not converged"
-        size = f"{len(self):,} nodes, {self.iterations:,} iterations"
+        size = f"{counted(len(self), 'node')}, {counted(self.iterations, 'iteration')}"
         return f"<inlink ranking by {self.algorithm}: {size}, {exact}{state}>"
 
     def _repr_html_(self) -> str:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from inlink.base.folder import atomic_file
-from inlink.base.table import html_table
+from inlink.base.table import counted, html_table
 from inlink.errors import OutputError, ParameterError
 from inlink.replaying.measures import Curve
 
@@ -253,9 +253,8 @@ class Replay(msgspec.Struct, frozen=True):
         return heads, rows
 
     def __repr__(self) -> str:
-        sets = len(self.seeds)
-        short = "" if self.complete else ", interrupted"
-        return f"<inlink replay of {self.web}: {len(self.orders)} orders, {sets} seed sets{short}>"
+        orders, sets = counted(len(self.orders), "order"), counted(len(self.seeds), "seed set")
+        return f"<inlink replay of {self.web}: {orders}, {sets}{'' if self.complete else ', interrupted'}>"
 
     def _repr_html_(self) -> str:
         heads, rows = self.table(self.measures[0])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from inlink.base.arrays import UInt32Array
+from inlink.base.table import counted
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.replaying.web import PAGE, Web
 
@@ -81,7 +82,7 @@ def _drawn(web: Web, seeds: str, random_seed: int) -> list[UInt32Array]:
     )
     if len(linking) < count:
         raise ParameterError(
-            f"`seeds` wants {count:,} pages a set; {web.name} has {len(linking):,} pages with links"
+            f"`seeds` wants {counted(count, 'page')} a set; {web.name} has {counted(len(linking), 'page')} with links"
         )
     random = np.random.default_rng(random_seed)
     return [np.sort(random.choice(linking, count, replace=False)) for _ in range(sets)]

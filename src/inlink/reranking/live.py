@@ -408,7 +408,9 @@ class _Crawl:
         longest: int = 0,
     ) -> None:
         if len(pages) != len(places):
-            raise ParameterError(f"{len(pages):,} pages have {len(places):,} places")
+            raise ParameterError(
+                f"`places` must have a place for each of {len(pages):,} pages; got {len(places):,}"
+            )
         log, pages, places = _frozen(log), _frozen(pages), _frozen(places)
         longer, sound = check(log, pages, places, taken_in, np.uint64(num_pages))
         if sound < len(pages):

@@ -182,7 +182,7 @@ def seeds_in_file(path: Path | None) -> list[str]:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
     urls = [url for url, _ in seeds_in(text, str(path))]
     if not any(canonical(url) is not None for url in urls):
-        raise InputError(f"{path}: none of its {len(urls):,} lines begins with an http URL")
+        raise InputError(f"{path}: no line begins with an http URL")
     return urls
 
 

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
+from inlink.base.table import counted
 from inlink.protocol import HostStanding, Standing
 
 if TYPE_CHECKING:
@@ -100,11 +101,11 @@ class Display(Lines):
 def told(standing: Standing, tally: "RunCounts", rate: float) -> str:
     """The progress of a crawl in one line."""
     parts = [
-        f"{standing.crawled:,} pages",
+        counted(standing.crawled, "page"),
         f"{rate:.1f}/s",
         f"{standing.known:,} known",
         f"{standing.waiting:,} waiting",
-        "1 error" if tally.failed == 1 else f"{tally.failed:,} errors",
+        counted(tally.failed, "error"),
     ]
     if tally.excluded:
         parts.append(f"{tally.excluded:,} excluded")
@@ -130,8 +131,8 @@ def left(standing: Standing) -> str:
         [*standing.hosts, *standing.later], key=lambda host: math.inf if host.due_in is None else host.due_in
     )
     named = ", ".join(f"{host.name} {host.waiting:,} ({_later(host.due_in)})" for host in both[:3])
-    return f"{pages:,} page{'s are' if pages != 1 else ' is'} left for later: {named}" + (
-        f" and {len(both) - 3:,} more hosts" if len(both) > 3 else ""
+    return f"{counted(pages, 'page is', 'pages are')} left for later: {named}" + (
+        f" and {counted(len(both) - 3, 'more host')}" if len(both) > 3 else ""
     )
 
 

@@ -19,6 +19,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http.request import NO_CALLBACK
 
+from inlink.base.table import counted
 from inlink.scrapy.causes import Causes
 from inlink.scrapy.sitemapfile import Entry, SitemapFile, read_sitemap
 from inlink.urls.canonical import canonical
@@ -109,7 +110,7 @@ class Sitemaps:
                 continue
             sitemap = await self._parsed(body, url, origin)
             if sitemap.problem is not None and (named or depth or sitemap.entries):
-                self._causes.add(f"sitemap not read completely, {sitemap.problem}", url)
+                self._causes.add(f"sitemap not read completely, {sitemap.problem}", url, url)
             if not sitemap.is_index:
                 count += len(sitemap.entries)
                 self.give(sitemap.entries)
@@ -119,12 +120,7 @@ class Sitemaps:
                 seen.update(new)
                 waiting += [(url, depth + 1) for url in reversed(new)]
         if count:
-            log.info(
-                "%s: %s URLs in %s",
-                origin,
-                f"{count:,}",
-                "a sitemap" if files == 1 else f"{files:,} sitemaps",
-            )
+            log.info("%s: %s in %s", origin, counted(count, "URL"), counted(files, "sitemap"))
 
     async def _parsed(self, body: bytes, url: str, origin: str) -> SitemapFile:
         """Parse a sitemap in a worker thread, and keep the entries that are on the host's own registered domain."""
@@ -159,5 +155,5 @@ class Sitemaps:
         if response is not None and response.status == 200:
             return bytes(response.body)
         if named:
-            self._causes.add("sitemap not fetched", url)
+            self._causes.add("sitemap not fetched", url, url)
         return None

@@ -22,6 +22,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar, cast
 from weakref import WeakValueDictionary
 
+from inlink.base.table import counted
 from inlink.client.session import LONGEST_WAIT
 from inlink.crawl.crawl import Crawl
 from inlink.errors import InlinkError, StoreError
@@ -215,7 +216,8 @@ class Keeper:
 
     def _submit(self, begin: Callable[[Crawl], Any], lane: Lane) -> "asyncio.Future[Any]":
         if self._queued >= MOST_QUEUED:
-            raise BusyError(f"{self._queued} requests wait for {self.name}: try again in a second")
+            waiting = counted(self._queued, "request waits", "requests wait")
+            raise BusyError(f"{waiting} for {self.name}: try again in a second")
         if self._closed:
             raise BusyError("the server is shutting down: try again later")
         if self.fault is not None:

@@ -22,6 +22,7 @@ from inlink.base.disk import fcntl
 from inlink.base.folder import atomic_file, check_target
 from inlink.base.progress import track
 from inlink.base.remote import UnreachableError
+from inlink.base.table import counted
 from inlink.base.unfinished import unfinished_folder
 from inlink.errors import InlinkError, InputError, InUseError, OutputError
 from inlink.graph.batches import Level
@@ -106,7 +107,9 @@ def _build(files: Files, plan: Plan, place: Path, into: Path | None, compress: b
         with folder.telling(wanted):
             folder.make(wanted, job, plan.workers, failed)
             if away:
-                raise UnreachableError(f"{len(away):,} files could not be fetched; the first: {away[0]}")
+                raise UnreachableError(
+                    f"{counted(len(away), 'file')} could not be fetched; the first: {away[0]}"
+                )
             entries = enumerate(folder.entries(wanted))
             files.read({number: entry.tally(plan.strict) for number, entry in entries if entry is not None})
             graph = build_parts(

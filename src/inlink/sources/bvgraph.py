@@ -18,6 +18,7 @@ import numpy as np
 
 from inlink.base.opening import Stream
 from inlink.base.progress import track
+from inlink.base.table import counted
 from inlink.errors import DamageError, FormatError, InputError
 from inlink.graph import encoder
 from inlink.graph.batches import ArcBatch, Level
@@ -143,8 +144,8 @@ def read_names(path: Path, num_nodes: int) -> Names:
     if count != num_nodes:
         more = "more than " if count > num_nodes else ""
         raise InputError(
-            f"{path}: {more}{min(count, num_nodes):,} names for {num_nodes:,} nodes. Write one name per line, or "
-            "remove the file."
+            f"{path}: {more}{counted(min(count, num_nodes), 'name')} for {num_nodes:,} nodes. Write one name per line, "
+            "or remove the file."
         )
     text = np.concatenate([np.empty(0, np.uint8), *texts])
     offsets = np.concatenate([np.zeros(1, np.uint64), *ends])
@@ -266,7 +267,7 @@ def _batches(path: Path, properties: _Properties) -> Iterator[ArcBatch]:
                 )
     if arcs != properties.num_arcs:
         raise DamageError(
-            f"{path} is damaged: it has {arcs:,} arcs, but its properties say {properties.num_arcs:,}"
+            f"{path} is damaged: it has {counted(arcs, 'arc')}, but its properties say {properties.num_arcs:,}"
         )
 
 

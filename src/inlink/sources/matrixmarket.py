@@ -11,6 +11,7 @@ import numpy as np
 
 from inlink.base.extras import load
 from inlink.base.opening import head, place_of
+from inlink.base.table import counted
 from inlink.errors import DamageError, FormatError, InputError
 from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.names import Names
@@ -102,7 +103,7 @@ def _from_one(
             yield ArcBatch(targets[off], sources[off], None, None if weights is None else weights[off])
     if read != entries:
         raise DamageError(
-            f"{path}: truncated or damaged: it has {read:,} entries, but its header says {entries:,}"
+            f"{path}: truncated or damaged: it has {counted(read, 'entry', 'entries')}, but its header says {entries:,}"
         )
 
 

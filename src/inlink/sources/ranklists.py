@@ -14,6 +14,7 @@ from inlink.base.folder import Folder
 from inlink.base.memory import require_memory
 from inlink.base.opening import Stream, lines
 from inlink.base.strings import Strings
+from inlink.base.table import counted
 from inlink.errors import FolderError, InputError, ParameterError
 from inlink.graph.names import Names
 from inlink.rank.ranking import FORMAT, KIND, Ranking
@@ -88,7 +89,7 @@ class RankList:
             return f"{self.name}, all {len(self):,} nodes"
         if self.whole == len(self):
             return f"{self.name}, the first {len(self):,} places"
-        return f"{self.name}, {len(self):,} nodes; all of the first {self.whole:,} places are there"
+        return f"{self.name}, {counted(len(self), 'node')}; all of the first {self.whole:,} places are there"
 
 
 def rank_list(source: str | os.PathLike[str] | Ranking, by: str) -> RankList:
@@ -252,8 +253,8 @@ def host_places(source: str | os.PathLike[str], setting: str = "prior") -> HostP
             f"{setting}: {source} gives no host a value above 0: name a host or URL in each line"
         )
     if ignored:
-        lines_ignored = "1 line that names" if ignored == 1 else f"{ignored:,} lines that name"
-        _log.warning("%s: %s: ignored %s no host", setting, source, lines_ignored)
+        lines = counted(ignored, "line that names", "lines that name")
+        _log.warning("%s: %s: ignored %s no host", setting, source, lines)
     return HostPlaces.of(best)
 
 

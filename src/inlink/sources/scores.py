@@ -10,6 +10,7 @@ import numpy as np
 
 from inlink.base.arrays import Float64Array
 from inlink.base.opening import open_binary
+from inlink.base.table import counted
 from inlink.errors import InputError, UnknownNodeError
 from inlink.graph.graph import Graph
 from inlink.graph.names import encode
@@ -37,7 +38,9 @@ def read_scores(path: Path, graph: Graph) -> tuple[Float64Array, int]:
     unknown = 0
     for line, fields in _rows(path):
         if len(fields) != 2:
-            raise InputError(f"{path}, line {line}: expected a node and its score; got {len(fields)} fields")
+            raise InputError(
+                f"{path}, line {line}: expected a node and its score; got {counted(len(fields), 'field')}"
+            )
         try:
             score = float(fields[1])
         except ValueError:

@@ -27,6 +27,7 @@ from pyspark.sql import SparkSession
 import inlink
 from inlink.base.disk import unwritable
 from inlink.base.remote import is_remote
+from inlink.base.table import counted
 from inlink.base.urlfiles import download, remove_remote, upload
 from inlink.errors import InputError, OutputError, ParameterError
 from inlink.graph.graph import Graph
@@ -159,7 +160,7 @@ class SparkTasks:
         )
         # One row in each partition: spark.range() cuts evenly.
         rows = self._session.range(0, len(wave), 1, len(wave))
-        self._context.setJobGroup(group, f"inlink: {len(wave):,} files, from {wave[0].name}")
+        self._context.setJobGroup(group, f"inlink: {counted(len(wave), 'file')}, from {wave[0].name}")
         try:
             answers = rows.mapInArrow(work, "place long, answer binary").collect()
         except (PySparkException, Py4JError) as wrong:

@@ -13,6 +13,7 @@ from pyspark.sql import functions as sql
 from pyspark.sql.types import IntegralType, NumericType
 
 from inlink.base.arrays import AnyArray, UInt32Array
+from inlink.base.table import counted
 from inlink.errors import FolderError, InputError, ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.names import MAX_NODES
@@ -145,7 +146,7 @@ class TableRows:
         (arcs, bad, low, high) = collected(sums)[0]
         if bad:
             raise ParameterError(
-                f"{bad:,} rows of the table of arcs have no source, no target, or a weight not above 0"
+                f"{counted(bad, 'row')} of the table of arcs have no source, no target, or a weight not above 0"
             )
         most_nodes = MAX_NODES if num_nodes is None else num_nodes
         if arcs and (low < 0 or high >= most_nodes):

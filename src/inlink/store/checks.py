@@ -148,8 +148,8 @@ def refuse_damage(folder: Path, events: UInt8Array, reached: Reached, synced: in
     fault, safe = FAULTS[reached.fault or kernels.CUT], "" if wild else ", which was safe on disk"
     kept = len(events) - reached.place
     raise FolderError(
-        f"{folder / file} is damaged at byte {byte:,} ({fault}){safe}; nothing was changed: {kept:,} bytes of events "
-        f"are kept. Run `inlink repair {folder}`, or take the folder from a backup"
+        f"{folder / file} is damaged at byte {byte:,} ({fault}){safe}; nothing was changed: {kept:,} bytes of "
+        f"events are kept. Run `inlink repair {folder}`, or take the folder from a backup"
     )
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from inlink.base.disk import remove_folder, sync_path
 from inlink.base.folder import HEADER, Folder, atomic_file, building
+from inlink.base.table import counted
 from inlink.errors import FolderError, InlinkError, InUseError, OutputError
 from inlink.store.blocksums import BlockSums
 from inlink.store.checks import last_synced, last_whole, no_end
@@ -235,8 +236,8 @@ def recover(pages: Pages, log: Log) -> str:
     known = (BlockSums(), BlockSums()) if pages.checkpoint is None else pages.checkpoint.block_sums()
     log.sum_up(pages.table.all(), pages.frames.all(), *known)
     told = (
-        f"{pages.folder}: {pages.num_pages:,} pages known, {pages.num_crawled:,} crawled, "
-        f"{pages.num_events:,} events"
+        f"{pages.folder}: {counted(pages.num_pages, 'page')} known, {pages.num_crawled:,} crawled, "
+        f"{counted(pages.num_events, 'event')}"
     )
     if lost:
         names = " and ".join(str(path.relative_to(pages.folder)) for path in kept)

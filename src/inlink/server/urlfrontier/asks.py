@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from inlink.base.table import counted
 from inlink.crawl.crawl import Crawl
 from inlink.crawl.queues import QueuedPage, is_key
 from inlink.errors import InlinkError, ParameterError, UnknownNodeError
@@ -101,7 +102,8 @@ async def _give_back(keeper: Keeper, tasks: list[Task]) -> None:
     try:
         await keeper.change(lambda opened: opened.desk.report(session_of(opened), answers))
     except InlinkError as error:
-        log.warning("%s: %d URLs stay out until their time is over: %s", keeper.name, len(tasks), error)
+        out = counted(len(tasks), "URL stays", "URLs stay")
+        log.warning("%s: %s out until the lease expires: %s", keeper.name, out, error)
 
 
 async def list_crawls(peer: Peer, _: Any) -> Any:

@@ -13,6 +13,7 @@ import time
 from collections import deque
 from typing import Any
 
+from inlink.base.table import counted
 from inlink.errors import InlinkError, StoreError
 from inlink.server.keeper import BusyError, Keeper
 from inlink.server.urlfrontier.taken import Put, add_late, take_in
@@ -191,7 +192,7 @@ class Intake:
                 if not isinstance(error, InlinkError):
                     log.exception("%s: URLFrontier's items", self.keeper.name)
                 break
-        log.warning("%s: %d items of URLFrontier failed: %s", self.keeper.name, len(puts), fault)
+        log.warning("%s: URLFrontier: %s failed: %s", self.keeper.name, counted(len(puts), "item"), fault)
         return [[FAIL] * (len(put.found) or 1) for put in puts]
 
     def _tend(self) -> None:
@@ -226,7 +227,9 @@ class Intake:
             # The page is tried again.
             return
         except Exception as error:
-            log.warning("%s: the links of %d pages are dropped: %s", self.keeper.name, len(urls), error)
+            log.warning(
+                "%s: dropped the links of %s: %s", self.keeper.name, counted(len(urls), "page"), error
+            )
             told = []
         waiting, asked_at = set(told), time.monotonic()
         for url in urls:
