@@ -333,8 +333,8 @@ class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     states : dict of str to int
         Number of pages in each state.
     harvest : float or None
-        Share of the rank of all known pages that the crawled pages hold; None if the policy ranks nothing or no page
-        is crawled.
+        Share of the rank of all known pages that the crawled pages hold, without pages that are excluded or gone: 1
+        once all pages are crawled that may be. None if the policy ranks nothing or no page is crawled.
     hosts : list of HostStanding
         The hosts with the most waiting pages.
     planned : int

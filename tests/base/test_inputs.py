@@ -152,10 +152,7 @@ def test_patterns_and_lists(tmp_path: Path, monkeypatch):
         assert "\n" not in str(told.value)
     with pytest.raises(InputError, match="nowhere"):
         expand(["@nowhere"])
-    with pytest.raises(
-        ParameterError, match=r"must hold paths; got tuple. inlink.Graph.from_arcs takes arcs"
-    ):
-        inlink.read([("a", "b")])
+    assert inlink.read([("a", "b")]).num_arcs == 1
     with pytest.raises(ParameterError, match="`base` applies only to lists"):
         expand(["a.tsv"], "x")
     run = CliRunner().invoke(commands, ["build", "ftp://example.org/x.warc.gz", "-o", "g"])

@@ -154,7 +154,7 @@ def test_graphs_larger_than_a_cgroup_are_refused_before_they_are_built(tmp_path,
     )
     with pytest.raises(
         ParameterError,
-        match=r"l\.tsv, line 1: 100,000,001 nodes need 2,400 MB of memory, and 537 MB are left",
+        match=r"l\.tsv, line 1: the 100,000,001 nodes need 2,400 MB of memory, and 537 MB are left",
     ):
         inlink.read(tmp_path / "l.tsv", max_node=BIG)
     machine(tmp_path, {f"{V2}/a/memory.current": GB - 1})

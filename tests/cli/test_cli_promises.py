@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
@@ -15,6 +16,9 @@ import inlink
 from inlink.cli import commands
 from inlink.errors import InlinkError, OutputError
 from inlink.graph.graph import Graph
+from inlink.protocol import Link
+from inlink.rank.ranking import Ranking
+from inlink.sources.crawlgraph import graph_in
 
 URL = "http://a.example/"
 
@@ -36,13 +40,98 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "c"
 
 
-def test_top_shows_what_was_crawled_and_all_the_rest(folder: Path):
-    every = json.loads(run("top", folder, "--json", "--all"))
-    assert [(row["place"], row["node"]) for row in every] == [(1, f"{URL}c"), (2, f"{URL}b"), (3, URL)]
-    assert json.loads(run("top", folder, "--json")) == every[1:]
-    assert json.loads(run("top", folder, "--json", "-n", 1)) == every[1:2]
-    assert [line.split("\t")[0] for line in run("top", folder).splitlines()] == ["2", "3"]
-    assert run("top", folder, "-n", 0) == ""
+OTHER = "http://b.example/"
+
+
+@pytest.mark.parametrize(
+    ("options", "line", "urls"),
+    [
+        (
+            [],
+            "c: crawled pages, best first; --uncrawled adds other pages of their hosts; --foreign adds pages of other "
+            "hosts",
+            [f"{URL}b", URL],
+        ),
+        (
+            ["--uncrawled"],
+            "c: crawled pages and other pages of their hosts, best first; --foreign adds pages of other hosts",
+            [f"{URL}c", f"{URL}b", URL],
+        ),
+        (
+            ["--foreign"],
+            "c: crawled pages and pages of other hosts, best first; --uncrawled adds other pages of their hosts",
+            [OTHER, f"{URL}b", URL],
+        ),
+        (
+            ["--foreign", "--uncrawled"],
+            "c: crawled pages and other pages of their hosts and pages of other hosts, best first",
+            [OTHER, f"{URL}c", f"{URL}b", URL],
+        ),
+    ],
+)
+def test_top_says_which_pages_it_shows(tmp_path: Path, options: list[str], line: str, urls: list[str]):
+    """The best page is of another host, the second was not crawled."""
+    folder = tmp_path / "c"
+    with inlink.Crawl(folder) as crawl:
+        crawl.seed([URL])
+        crawl.crawled(URL, [Link("b", text="B\tb"), f"{URL}c", OTHER])
+        crawl.crawled(f"{URL}b", [f"{URL}c", OTHER, f"{URL}old"])
+        crawl.crawled(f"{URL}old", redirected_to=URL)
+        graph = graph_in(folder)
+        values = [
+            {URL: 1.0, f"{URL}b": 2.0, f"{URL}c": 3.0, OTHER: 4.0}.get(name, 0.0)
+            for name in graph.names or ()
+        ]
+        Ranking(np.array(values), algorithm="mine", graph_uuid=graph.uuid).save(graph, "mine")
+        views = [crawl.view, inlink.CrawlView.open(folder)]
+        for view in views:
+            flags = {name: f"--{name}" in options for name in ("foreign", "uncrawled")}
+            assert [row.url for row in view.top("mine", len(urls), **flags).rows] == urls
+            crawled = [row.url for row in view.top(None, 100, **flags).rows if row.crawled]
+            assert sorted(crawled) == [URL, f"{URL}b"]
+    result = CliRunner().invoke(
+        commands, ["top", str(folder), "--by", "mine", "-n", str(len(urls)), *options]
+    )
+    assert result.stderr.splitlines() == [line.replace("c:", f"inlink: {folder}:", 1)]
+    rows = [row.split("\t") for row in result.stdout.splitlines()]
+    assert [(row[0], row[2]) for row in rows] == [(str(place), url) for place, url in enumerate(urls, 1)]
+    assert [row[-1] for row in rows if row[2] == f"{URL}b"] == ["B b"]
+    shown = json.loads(run("top", folder, "--by", "mine", "--json", *options))
+    assert [row["node"] for row in shown][: len(urls)] == urls
+    assert run("top", folder, "--by", "mine", "-n", 0) == ""
+
+
+@pytest.mark.parametrize(("content", "menus"), [(12, 6), (12, 5), (4, 3)])
+def test_top_says_that_menus_are_first(tmp_path: Path, content: int, menus: int):
+    """Pages with a menu of links to some of them; a host with few pages has no template."""
+    pages = [f"{URL}{k}" for k in range(menus + content)]
+    with inlink.Crawl(tmp_path / "c") as crawl:
+        crawl.seed(pages)
+        for k, page in enumerate(pages):
+            crawl.crawled(page, [*pages[:menus], pages[(k + 1) % len(pages)]])
+    run("rank", tmp_path / "c")
+    line = f"{menus} of the first 10 pages have links from at least 80% of their host's crawled pages"
+    result = CliRunner().invoke(commands, ["top", str(tmp_path / "c"), "-n", "2"])
+    assert (line in result.stderr) == (menus == 6)
+    with inlink.CrawlView.open(tmp_path / "c") as view:
+        shares = [row.host_share for row in view.top("pagerank", 100).rows]
+    if content + menus < 11:
+        assert set(shares) == {None}
+    else:
+        assert shares[:menus] == [1.0] * menus
+        assert [share for share in shares[menus:10] if share is None or share > 0.1] == []
+        assert set(shares[10:]) == {None}
+
+
+def test_top_refuses_what_it_cannot_show(folder: Path, tmp_path: Path):
+    Graph.from_arcs([("a", "b")], into=tmp_path / "g")
+    for given in (
+        ["top", tmp_path / "g", "--foreign"],
+        ["top", folder, "-n", "1001"],
+        ["top", folder, "--hubs"],
+    ):
+        with pytest.raises(InlinkError):
+            run(*given)
 
 
 def test_info_of_a_crawl_is_that_of_crawl_info(folder: Path):

@@ -71,7 +71,7 @@ def test_all_commands_work_while_another_process_crawls(tmp_path: Path):
             assert out
         assert f"being crawled by process {pid}" in shell("next", folder, cwd=tmp_path, code=2)
         assert shell("rank", folder, cwd=tmp_path)
-        assert len(shell("top", folder, "--all", cwd=tmp_path).splitlines()) == 10
+        assert len(shell("top", folder, "--foreign", "--uncrawled", cwd=tmp_path).splitlines()) == 10
         shell("build", folder, "-o", "g", cwd=tmp_path)
         assert inlink.Graph.open(tmp_path / "g").num_nodes > first["pages"]
         shell("export", folder, "-o", "x.parquet", cwd=tmp_path)

@@ -44,6 +44,7 @@ def whole(view):
         (0, "Forbidden by robots.txt", True, "excluded: forbidden by robots.txt"),
         (0, "address not allowed: 10.0.0.1", True, "excluded: address not allowed"),
         (0, "lost 3 times: the spider ended", False, "lost: the spider ended or did not answer"),
+        (0, "lost 1 time: the spider ended", False, "lost: the spider ended or did not answer"),
         (200, "KeyError: 'price'", False, "not processed: KeyError"),
         (0, "", False, "no reason given"),
         (0, "strange 17 at http://x.example/ in 'y'", False, "strange … at … in …"),

@@ -297,6 +297,30 @@ def test_top_and_harvest_are_those_of_the_ranks(crawl, clock, monkeypatch, block
     assert [point.by_discovery for point in curve.points] == pytest.approx(by_discovery.tolist())
 
 
+@pytest.mark.parametrize("rows", [1, 1 << 16])
+def test_the_harvest_leaves_out_what_must_not_be_fetched(tmp_path, monkeypatch, rows):
+    """Excluded and gone pages do not count, before they are crawled; pages that wait do."""
+    monkeypatch.setattr("inlink.frontier.standing._ROWS", rows)
+    urls = [f"http://a.example/{name}" for name in ("gone", "a", "excluded", "b")]
+    with opened(tmp_path / "c", Clock(), policy="pagerank", politeness=EAGER) as crawl:
+        crawl.seed(urls)
+        leases = {lease.url: lease for lease in crawl.next(4)}
+        crawl.failed(leases[urls[0]], status=404)
+        crawl.exclude(leases[urls[2]], "denied")
+        crawl.crawled(leases[urls[1]], urls)
+        half = crawl.standing().harvest
+        assert half is not None
+        assert 0 < half < 1
+        crawl.crawled(leases[urls[3]], urls)
+        assert crawl.standing().harvest == 1
+        curve = parts(lambda _: crawl.view.harvest())[-1]
+        # Both pages that may be fetched were fetched in the order of their discovery.
+        assert [(point.fetched, point.share) for point in curve.points] == [(1, pytest.approx(0.5)), (2, 1)]
+        assert [point.by_discovery for point in curve.points] == [point.share for point in curve.points]
+        crawl.failed(urls[3], status=410)
+        assert crawl.standing().harvest == 1
+
+
 def test_top_of_a_stored_ranking(crawl, tmp_path):
     graph = graph_in(tmp_path / "c")
     ranking = pagerank(graph)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inlink import Graph
+from inlink import CrawlView, Graph
 from inlink.base.damage import Tally
 from inlink.crawl.crawl import Crawl
 from inlink.errors import DamageError, FolderError, InputError, OutputError, ParameterError
@@ -18,7 +18,7 @@ from inlink.nutch.sequencefile import records
 from inlink.nutch.writables import CRAWL_DATUM as CRAWL_DATUM_CLASS
 from inlink.rank.linkrank import linkrank
 from inlink.sources.crawlgraph import graph_in
-from inlink.sources.rankings import load_ranking, top_of
+from inlink.sources.rankings import load_ranking
 from nutchfiles import CRAWL_DATUM, GZIP, checksums, crawl_datum, protocol_status, sequence_file, text
 
 A, B, C, Q = "http://a.com/", "http://b.com/", "http://c.com/", 'http://q.com/?a="b",c'
@@ -68,7 +68,8 @@ def test_a_crawl_gets_a_ranking_and_keeps_its_content_scores(tmp_path, web):
     ranking = load_ranking(graph_in(tmp_path / "c"), "linkrank")
     exact = linkrank(web)
     assert {url: ranking[url] for url in (A, B, C)} == {A: exact[A], B: exact[B], C: 0.5}
-    assert top_of(tmp_path / "c", "linkrank", 1)[0][2] == max(exact[A], exact[B])
+    with CrawlView.open(tmp_path / "c") as view:
+        assert view.top("linkrank", 1).rows[0].value == max(exact[A], exact[B])
     with Crawl(tmp_path / "c", policy="breadth-first", rerank_share=None, clock=lambda: 0.0) as crawl:
         assert crawl.page(A).score == 0.75
 

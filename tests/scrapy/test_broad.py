@@ -80,8 +80,8 @@ def test_a_site_is_crawled_politely_and_only_where_it_may_be(tmp_path):
             f"forbidden by robots.txt: {site.root}/secret\n",
         ]
         assert re.fullmatch(
-            r"c: 4 pages in \d+ s, 1 error; 4 pages of 7 known, 0 waiting, 1 excluded(; harvest \S+%)?; "
-            r"nothing more to fetch now\n",
+            r"c: 4 pages in \d+ s, 1 error; 4 pages of 7 known, 0 waiting, 1 excluded"
+            r"(; harvest \S+% of the rank that it may fetch)?; nothing more to fetch now\n",
             last,
         )
         assert done.stderr == ""
@@ -343,7 +343,7 @@ def folder(tmp_path, monkeypatch):
         (["--preset", "wikipedia", "--start", "Help:X"], "is not an article below"),
         (["a.example", "--preset", "wikipedia"], "is not an article below"),
         (["a.example", "--seeds", "none.txt"], "none.txt: cannot be read"),
-        (["a.example", "--seeds", "empty.txt"], "empty.txt: none of its 0 lines begins with an http URL"),
+        (["a.example", "--seeds", "empty.txt"], "empty.txt: no line begins with an http URL"),
         (["a.example", "--agent", "a\nb"], "--agent 'a\\nb': the User-Agent must be a single line"),
         (["a.example", "--agent", " "], "--agent ' ': the User-Agent must be a single line"),
         (["a.example", "--warc", "w.gz"], "w.gz: name a file that ends with .warc.gz"),

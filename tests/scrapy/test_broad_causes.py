@@ -47,9 +47,10 @@ def test_each_answer_has_its_cause(answer: Told, cause: tuple[str, str] | None):
 def test_causes_are_told_with_an_example_the_most_frequent_first():
     causes = Causes()
     assert not causes
-    for cause, example in [("a", "1"), ("b", "2"), ("b", "3"), ("b", "4")]:
-        causes.add(cause, example)
-    assert list(causes.lines()) == ["b: 2 and 2 more", "a: 1"]
+    for cause, example in [("a", "1"), ("b", "2"), ("b", "3"), ("b", "4"), *3 * [("a", "1")]]:
+        causes.add(cause, example, f"http://{example}/")
+    # A page that is tried four times is one page.
+    assert list(causes.lines()) == ["b (3 URLs), such as 2", "a: 1"]
 
 
 @pytest.mark.slow

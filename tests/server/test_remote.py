@@ -284,7 +284,6 @@ def test_commands_that_need_a_folder_refuse_a_server_in_one_line(ready):
         (["path", url, A, "--from", B], "--from needs the crawl's folder"),
         (["import-ranking", url, "ranks.tsv", "--name", "x"], "works on a crawl's folder"),
         (["near", url, A], "where the folder is"),
-        (["top", url, "--hubs"], "where the folder is"),
         (["why", url, A, "--set", "policy=first-come"], "the server decides policy"),
         (["seed", url, "-", "--set", "damping=0.5"], "the server decides damping"),
         (["reload", url, "--set", "damping=0.5"], "the server decides damping"),

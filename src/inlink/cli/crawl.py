@@ -160,7 +160,7 @@ def crawl(context: click.Context, /, urls: tuple[str, ...], folder: Path | None,
         f"{done.folder}: {counted(done.crawled, 'page')} in {done.seconds:,.0f} s, {counted(done.failed, 'error')}; "
         f"{counted(standing.crawled, 'page')} of {standing.known:,} known, {standing.waiting:,} waiting"
         f"{f', {excluded:,} excluded' if excluded else ''}"
-        f"{'' if standing.harvest is None else f'; harvest {standing.harvest:.1%}'}"
+        f"{'' if standing.harvest is None else f'; harvest {standing.harvest:.1%} of the rank that it may fetch'}"
         f"; {_ending(done.ending, done.left)}"
     )
     if options.until_top is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from inlink.base.table import counted
 from inlink.cli.options import Output, declared_options, graph_argument
 from inlink.cli.show import say
 from inlink.errors import OutputError, ParameterError
@@ -80,7 +81,7 @@ def export(
         for path in written.paths:
             say(f"{path}: {path.stat().st_size:,} bytes")
     if written.left_out:
-        line = f"left out: {written.left_out:,} nodes without arcs. This format cannot hold them."
+        line = f"left out: {counted(written.left_out, 'node')} without arcs. This format cannot hold them."
         click.echo(line, err=piped)
 
 

@@ -6,9 +6,13 @@ import click
 
 from inlink.cli.options import json_option
 from inlink.cli.rank import ranked_then
-from inlink.cli.remote import FolderOrUrl, remote
-from inlink.cli.show import show_json, show_table
+from inlink.cli.remote import FolderOrUrl, view_of
+from inlink.cli.sections import QUIET
+from inlink.cli.show import note, show_json, show_table
 from inlink.cli.then import as_of_option
+
+MENU = 0.8
+"""The least share of a host's pages that link to a page from their menus or footers."""
 
 
 @click.command()
@@ -21,18 +25,37 @@ from inlink.cli.then import as_of_option
     help="Name of a ranking that is stored with the graph.",
 )
 @click.option(
-    "-n", "--number", "count", type=click.IntRange(0), default=10, show_default=True, help="Number of nodes."
+    "-n",
+    "--number",
+    "count",
+    type=click.IntRange(0),
+    default=10,
+    show_default=True,
+    help="Number of nodes; at most 1,000 pages of a crawl.",
 )
 @click.option("--hubs", is_flag=True, help="Sort by hub score. Needs a ranking by HITS or SALSA.")
-@click.option("--all", "every", is_flag=True, help="For a crawl, include pages that were not crawled.")
+@click.option(
+    "--uncrawled",
+    is_flag=True,
+    help="For a crawl: also pages that were not crawled, of hosts with crawled pages.",
+)
+@click.option("--foreign", is_flag=True, help="For a crawl: also pages of hosts without crawled pages.")
 @as_of_option
 @json_option
 def top(
-    graph: Path | str, name: str, count: int, hubs: bool, every: bool, moment: str | None, as_json: bool
+    graph: Path | str,
+    name: str,
+    count: int,
+    hubs: bool,
+    uncrawled: bool,
+    foreign: bool,
+    moment: str | None,
+    as_json: bool,
 ) -> None:
     """Show the best nodes of GRAPH or a crawl: place, value, name. The output is tab-separated unless on a terminal.
 
-    For a crawl, only the pages that were crawled are shown, with their places among all known pages.
+    For a crawl, only crawled pages are shown, and the places are among them. --uncrawled and --foreign add other pages.
+    For the first hundred pages, a last column has the text of the link that led to the page, if it is known.
 
     For a ranking by HITS or SALSA, the value is the authority score. A further column has the hub score.
 
@@ -41,35 +64,31 @@ def top(
 
     With --as-of, the pages of a crawl are ranked anew as of that moment. That ranking is not stored.
     """
+    where = graph
     if moment is not None:
         graph = ranked_then(graph, name, moment)
-    if isinstance(graph, str):
-        show_best(*_best_there(graph, name, count, hubs, every), name, as_json)
-        return
-    from inlink.sources.rankings import crawled_top, stored_ranking, top_of
+    from inlink.errors import ParameterError
+    from inlink.rank.certain import best_nodes
+    from inlink.rank.ranking import Ranking
     from inlink.store.reader import is_crawl
 
-    by = "hubs" if hubs else None
-    if is_crawl(graph) and not every:
-        best = crawled_top(graph, name, count, by)
+    rows: list[dict[str, object]] = []
+    if isinstance(graph, str) or is_crawl(graph):
+        rows, algorithm = _best_pages(graph, where, name, count, hubs, uncrawled, foreign, as_json)
+    elif uncrawled or foreign:
+        raise ParameterError(f"{graph} is a graph: --uncrawled and --foreign apply only to crawls")
     else:
-        best = [(place, *row) for place, row in enumerate(top_of(graph, name, count, by), 1)]
-    ranking = stored_ranking(graph, name)
-    places = None if hubs else ranking.places(best[-1][0] if best else 0)
-    certain = None if places is None else places.certain.tolist()
-    rows = []
-    for place, node, label, _ in best:
-        row: dict[str, object] = {"place": place, "node": label, "value": float(ranking.values[node])}
-        if "hubs" in ranking.columns:
-            row["hub"] = float(ranking.hubs[node])
-        if certain is not None:
-            row["certain"] = certain[place - 1]
-        rows.append(row)
-    show_best(rows, ranking.algorithm, name, as_json)
-
-
-def show_best(rows: "list[dict[str, object]]", algorithm: str | None, name: str, as_json: bool) -> None:
-    """Print the best nodes of a ranking."""
+        ranking = Ranking.load(graph, name)
+        algorithm = ranking.algorithm
+        names, places = ranking.names, None if hubs else ranking.places(count)
+        for place, node in enumerate(best_nodes(ranking.hubs if hubs else ranking.values, count).tolist(), 1):
+            label = node if names is None else names[node]
+            row: dict[str, object] = {"place": place, "node": label, "value": float(ranking.values[node])}
+            if "hubs" in ranking.columns:
+                row["hub"] = float(ranking.hubs[node])
+            if places is not None:
+                row["certain"] = bool(places.certain[place - 1])
+            rows.append(row)
     if as_json:
         show_json(rows)
         return
@@ -78,35 +97,63 @@ def show_best(rows: "list[dict[str, object]]", algorithm: str | None, name: str,
         columns.insert(2, "hub")
     if "certain" in fields:
         columns.append("place is")
+    if "text" in fields:
+        columns.append("text of a link")
     # A value of 0 means that no walk from the given pages reaches the node.
     trust = algorithm in ("trustrank", "anti-trustrank")
     show_table(columns, [_cells(row, trust) for row in rows], right=(0, 1, 2) if "hub" in columns else (0, 1))
 
 
-def _best_there(
-    url: str, name: str, count: int, hubs: bool, every: bool
+def _best_pages(
+    crawl: Path | str,
+    where: Path | str,
+    name: str,
+    count: int,
+    hubs: bool,
+    uncrawled: bool,
+    foreign: bool,
+    as_json: bool,
 ) -> "tuple[list[dict[str, object]], str | None]":
-    """The best pages of a ranking of a crawl on a server, and the algorithm that made it."""
+    """The best pages of a ranking of a crawl, and the algorithm that made it. Say which pages take part."""
     from inlink.crawl.arguments import MOST_ROWS
+    from inlink.crawl.questions.answers import SHARES
     from inlink.crawl.questions.table import parts
     from inlink.errors import ParameterError
 
-    if hubs or not 0 < count <= MOST_ROWS:
+    if count > MOST_ROWS:
         raise ParameterError(
-            f"{url}: --hubs, and -n beyond {MOST_ROWS:,}, need the crawl's folder: run it where the folder is"
+            f"-n {count} is above {MOST_ROWS:,}, the most for a crawl: inlink export DIR --by {name} -o FILE writes all"
         )
-    view = remote(url)
-    looked_at = count if every else MOST_ROWS
-    *_, part = parts(lambda cursor: view.top(name, looked_at, cursor))
+    view, asked = view_of(crawl), max(count, SHARES)
+    *_, part = parts(
+        lambda cursor: view.top(name, asked, cursor, foreign=foreign, uncrawled=uncrawled, hubs=hubs)
+    )
+    if not (as_json or click.get_current_context().meta.get(QUIET)):
+        options = {
+            "uncrawled": (uncrawled, "other pages of their hosts"),
+            "foreign": (foreign, "pages of other hosts"),
+        }
+        shown = "".join(f" and {pages}" for with_them, pages in options.values() if with_them)
+        adds = "".join(
+            f"; --{name} adds {pages}" for name, (with_them, pages) in options.items() if not with_them
+        )
+        note(f"{where}: crawled pages{shown}, best first{adds}")
+        first = part.rows[:SHARES]
+        menus = sum(page.host_share is not None and page.host_share >= MENU for page in first)
+        if menus > len(first) / 2:
+            note(
+                f"{menus} of the first {len(first)} pages have links from at least {MENU:.0%} of their host's crawled "
+                "pages, as menus and footers give: look below them, for example with -n 50"
+            )
     rows: list[dict[str, object]] = []
-    for k, page in enumerate(part.rows):
-        if len(rows) == count or not (every or page.crawled):
-            continue
+    for k, page in enumerate(part.rows[:count]):
         row: dict[str, object] = {"place": page.place, "node": page.url, "value": page.value}
         if part.hubs is not None:
             row["hub"] = part.hubs[k]
         if part.certain is not None:
             row["certain"] = part.certain[k]
+        if any(other.text for other in part.rows):
+            row["text"] = page.text
         rows.append(row)
     return rows, part.algorithm
 
@@ -118,4 +165,6 @@ def _cells(row: dict[str, object], trust: bool) -> list[object]:
         cells.insert(2, f"{row['hub']:.6g}")
     if "certain" in row:
         cells.append("certain" if row["certain"] else "open")
+    if "text" in row:
+        cells.append(row["text"])
     return cells

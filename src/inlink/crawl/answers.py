@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from inlink.base.arrays import UInt32Array
+from inlink.base.table import counted
 from inlink.crawl.admission import Admission
 from inlink.crawl.arguments import argument, check_flags, check_text, checked_failure, checked_status
 from inlink.crawl.journal import Answered, Journal, number_of
@@ -148,7 +149,9 @@ class Answers:
             _, due, page, over = rows[out.page]
             front.queue.give_back(out.slot, now)
             if over:
-                self._write(page, None, 0, 0, now, f"lost {most} times: the spider ended or did not answer")
+                self._write(
+                    page, None, 0, 0, now, f"lost {counted(most, 'time')}: the spider ended or did not answer"
+                )
             else:
                 front.lost.wait(page, due)
 

@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 
 from inlink.base.folder import Folder
+from inlink.base.table import counted
 from inlink.base.unfinished import unfinished_folder
 from inlink.crawl.adopted import Adopted, adopted_rankings, event_places, extend, ranking_options, restored
 from inlink.crawl.settings import FILE, encoded, from_data, stored
@@ -209,7 +210,7 @@ def _last(pages: Pages, path: Path, moment: int | float) -> tuple[int, int]:
     if isinstance(moment, int):
         if not 0 < moment <= len(places):
             raise ParameterError(
-                f"{path}: there is no event #{moment:,}; the crawl has {len(places):,} events"
+                f"{path}: there is no event #{moment:,}; the crawl has {counted(len(places), 'event')}"
             )
         return int(places[moment - 1]), moment
     # Time never goes back in a log, so the place can be bisected.

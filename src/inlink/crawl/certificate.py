@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from inlink.base.table import counted
 from inlink.crawl.arguments import MOST_ROWS, argument
 from inlink.crawl.folder import local
 from inlink.crawl.settings import stored
@@ -43,7 +44,7 @@ def certificate_lines(certificate: Certificate) -> list[str]:
     nodes = np.array([row.page for row in certificate.places], np.int64)
     places = FirstPlaces(nodes, np.array([row.certain for row in certificate.places], bool), math.inf)
     name = "trusted page" if certificate.trusted else "seed"
-    targets = f"the only {name}" if certificate.targets == 1 else f"the {certificate.targets:,} {name}s"
+    targets = f"the only {name}" if certificate.targets == 1 else f"the {counted(certificate.targets, name)}"
     return [
         f"within {certificate.within:g} of all rank: {places.summary()}",
         f"outside of the {certificate.fetched:,} fetched pages is at most {certificate.outside:.3g} of all rank; "

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from inlink.base.table import counted
 from inlink.crawl.journal import encoded_list
 from inlink.errors import FolderError
 from inlink.factors.trust import read_trust, trusted_pages
@@ -50,9 +51,7 @@ def read_lists(
         trusted = read_trust(settings.trust, settings.url_rules, refused)
         if refused:
             count = refused.total()
-            ignored = (
-                "1 line that is no valid URL" if count == 1 else f"{count:,} lines that are not valid URLs"
-            )
+            ignored = counted(count, "line that is no valid URL", "lines that are not valid URLs")
             _log.warning("trust: %s: ignored %s", settings.trust, ignored)
     sources = {name: getattr(settings, name) for name in (DISTRUST, PRIOR) if given.get(name) is not None}
     if not sources:

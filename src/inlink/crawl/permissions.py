@@ -211,9 +211,9 @@ def refuse_losses(folder: Path, chosen: Chosen, permissions: Permissions, *, pro
     refused = reasons.total()
     if refused <= _MOST * len(judged):
         return
-    share = f"{refused:,} of {len(waiting):,}"
+    share = f"{refused:,} of {len(waiting):,} waiting pages"
     if len(judged) < len(waiting):
-        share = f"about {refused / len(judged):.1%} of {len(waiting):,}"
+        share = f"about {refused / len(judged):.1%} of {len(waiting):,} waiting pages"
     why = "; ".join(f"{reason} ({count:,})" for reason, count in reasons.most_common(3))
     remedy = ""
     if lost:
@@ -230,7 +230,7 @@ def refuse_losses(folder: Path, chosen: Chosen, permissions: Permissions, *, pro
         remedy += f"If you trust the crawl, permit {min(lost)} by {permit}. "
     apply = "set INLINK_APPLY_RULES = True" if project else "give --apply-rules"
     raise ParameterError(
-        f"{folder}: this run would exclude {share} waiting pages: {why}{', …' if len(reasons) > 3 else ''}. "
+        f"{folder}: this run would exclude {share}: {why}{', …' if len(reasons) > 3 else ''}. "
         f"Nothing was fetched or changed. {remedy}To exclude these pages, {apply}"
     )
 

@@ -13,8 +13,8 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
-from typing import Literal, Self
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Literal, Self
 
 import msgspec
 import numpy as np
@@ -36,13 +36,16 @@ from inlink.frontier.inlinks import InlinkSearch
 from inlink.frontier.policies import Policy
 from inlink.frontier.standing import Harvest, Progress, state_counts
 from inlink.frontier.standing import fullest as fullest_slots
-from inlink.frontier.survey import LinkCount, Survey
+from inlink.frontier.survey import LinkCount, Shown, Survey
 from inlink.protocol import Standing
 from inlink.rank.certain import certain_places
 from inlink.store.blocks import BLOCK
 from inlink.store.lookup import Lookup
 from inlink.store.page import Page
 from inlink.store.pages import NO_PAGE, Pages
+
+if TYPE_CHECKING:
+    from inlink.rank.ranking import Ranking
 
 __all__ = ["MOST_PLACES", "MOST_ROWS", "QUESTIONS", "CrawlView"]
 
@@ -79,7 +82,7 @@ class CrawlView:
 
     def __init__(self, crawl: LiveCrawl | FolderCrawl) -> None:
         self._crawl, self._gate = crawl, crawl.gate
-        self._surveys: dict[str, tuple[object, Survey]] = {}
+        self._surveys: dict[tuple[str | None, bool, bool, bool], tuple[object, Survey]] = {}
 
     @classmethod
     def open(
@@ -318,8 +321,17 @@ class CrawlView:
         return matched_pages(self._pages, matcher(expression, kind), count, cursor, _SECONDS)
 
     @question("top")
-    def top(self, ranking: str | None = None, count: int = 10, cursor: str | None = None) -> answers.Top:
-        """The best pages of a ranking.
+    def top(
+        self,
+        ranking: str | None = None,
+        count: int = 10,
+        cursor: str | None = None,
+        *,
+        foreign: bool = True,
+        uncrawled: bool = True,
+        hubs: bool = False,
+    ) -> answers.Top:
+        """The best pages of a ranking: of all known pages, or of crawled pages only.
 
         Parameters
         ----------
@@ -329,6 +341,12 @@ class CrawlView:
             Rows, 1 … 1,000.
         cursor : str or None
             The cursor of the part before. Until the result's cursor is None, its rows are the best pages found so far.
+        foreign : bool
+            Whether pages of hosts without crawled pages take part.
+        uncrawled : bool
+            Whether pages that were not crawled take part, of hosts with crawled pages.
+        hubs : bool
+            Sort by hub score. Needs a stored ranking by HITS or SALSA.
 
         Raises
         ------
@@ -340,46 +358,72 @@ class CrawlView:
         from inlink.sources.rankings import ranking_of
 
         argument("rows", count)
-        survey = self._live_survey() if ranking is None else self._stored_survey(ranking)
+        check_flags(foreign=foreign, uncrawled=uncrawled, hubs=hubs)
+        stored, version = (None, None) if ranking is None else ranking_of(self._pages.folder, ranking)
+        survey = self._survey(ranking, stored, version, foreign, uncrawled, hubs)
         whole = survey.proceed(_SECONDS)
-        best = survey.best_so_far()[:count]
+        best, texts = survey.best_so_far()[:count], cache(self._pages.frames.anchors)
         rows = [
-            answers.RankedPage(place, page, self._pages.url(page), value, self._pages.visit(page) is not None)
+            answers.RankedPage(
+                place,
+                page,
+                self._pages.url(page),
+                value if stored is None else float(stored.values[page]),
+                self._pages.visit_place(page) is not None,
+                texts(self._pages.maker_place(page)).get(page, "") if place <= answers.TEXTS else "",
+                self._link_search.host_share(page) if whole and place <= answers.SHARES else None,
+            )
             for place, (page, value) in enumerate(best, 1)
         ]
         looked_at = survey.result.pages if whole and survey.result else survey.position
         part = answers.Top(rows, looked_at, self._pages.num_pages, None if whole else str(looked_at))
-        if ranking is None or not whole:
+        if stored is None or not whole:
             return part
-        stored, _ = ranking_of(self._pages.folder, ranking)
         bound = 0.0 if stored.error_bound is None and stored.is_exact() else stored.error_bound
         # A value more than there are rows shows whether the last place is certain.
         values = np.array([value for _, value in survey.best_so_far()])
         return msgspec.structs.replace(
             part,
-            certain=None if bound is None else certain_places(values, bound, len(rows)).certain.tolist(),
+            certain=None
+            if bound is None or hubs
+            else certain_places(values, bound, len(rows)).certain.tolist(),
             hubs=[float(stored.hubs[row.page]) for row in rows] if "hubs" in stored.columns else None,
             algorithm=stored.algorithm,
         )
 
-    def _live_survey(self) -> Survey:
-        if self._frontier.policy.algorithm is None:
+    def _survey(
+        self,
+        name: str | None,
+        ranking: "Ranking | None",
+        version: object,
+        foreign: bool,
+        uncrawled: bool,
+        hubs: bool,
+    ) -> Survey:
+        """The survey that finds the best pages of a stored ranking, or of the live ranks."""
+        pages, policy = self._pages, None if ranking is not None else self._frontier.policy
+        if policy is not None and (policy.algorithm is None or hubs):
             raise ParameterError(
-                f"policy {self._frontier.policy.name} does not rank pages: name a stored ranking"
+                f"policy {policy.name} does not rank {'hubs' if hubs else 'pages'}: name a stored ranking"
             )
-        return self._progress.ranks
-
-    def _stored_survey(self, name: str) -> Survey:
-        from inlink.sources.rankings import ranking_of
-
-        ranking, version = ranking_of(self._pages.folder, name)
-        made_for, survey = self._surveys.get(name, (None, None))
+        shown = None if foreign and uncrawled else Shown(pages, foreign, uncrawled)
+        if ranking is None and shown is None:
+            return self._progress.ranks
+        key = name, foreign, uncrawled, hubs
+        made_for, survey = self._surveys.get(key, (None, None))
         if survey is None or made_for != version:
-            values = ranking.values
-            survey = Survey(
-                self._pages, lambda first, end: values[first:end], lambda: len(values), lambda: version
-            )
-            self._surveys[name] = (version, survey)
+            if ranking is None:
+                survey = self._progress.survey(shown)
+            else:
+                values = ranking.hubs if hubs else ranking.values
+                survey = Survey(
+                    pages,
+                    lambda first, end: values[first:end],
+                    lambda: len(values),
+                    lambda: shown and pages.events_end,
+                    shown,
+                )
+            self._surveys[key] = version, survey
         return survey
 
     @question("dump")
@@ -562,7 +606,7 @@ class CrawlView:
 
     @question("harvest")
     def harvest(self) -> Harvest:
-        """A curve: the share of all rank that the fetched pages hold, against the number of fetched pages.
+        """A curve: the fetched share of the rank of all pages that may be fetched, against the number of fetched pages.
 
         While the ``cursor`` of the result is not None, the curve is old or empty: call again.
         """

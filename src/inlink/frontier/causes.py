@@ -8,7 +8,7 @@ __all__ = ["cause_of", "known_cause"]
 LONGEST = 60
 """Maximum length of an unknown error text."""
 
-LOST = re.compile(r"lost \d+ times: ")
+LOST = re.compile(r"lost [\d,]+ times?: ")
 
 CAUSES = tuple(
     (name, re.compile(pattern, re.IGNORECASE))

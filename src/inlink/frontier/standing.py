@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from inlink.frontier.frontier import Frontier
-from inlink.frontier.survey import Survey, go_on
+from inlink.frontier.survey import Shown, Survey, fetchable, go_on
 from inlink.protocol import HostStanding, Standing
 from inlink.store.format import STATES
 from inlink.store.pages import Pages
@@ -34,7 +34,7 @@ class HarvestPoint(msgspec.Struct, frozen=True):
     fetched : int
         Number of pages fetched.
     share : float
-        Share of the present rank of all known pages that those pages hold.
+        Share of the present rank of all known pages that those pages hold, without pages that are excluded or gone.
     by_discovery : float
         Estimate of the same share, had the pages been fetched in the order of their discovery.
     """
@@ -45,7 +45,7 @@ class HarvestPoint(msgspec.Struct, frozen=True):
 
 
 class Harvest(msgspec.Struct, frozen=True):
-    """Share of the rank of all known pages against pages fetched.
+    """Share of the rank of the pages that may be fetched, against pages fetched.
 
     Parameters
     ----------
@@ -78,15 +78,20 @@ class Progress:
 
     def __init__(self, frontier: Frontier) -> None:
         self._frontier = frontier
-        pages, policy = frontier.pages, frontier.policy
+        self.ranks = self.survey()
+        self._curve = _Curve(frontier)
+
+    def survey(self, shown: Shown | None = None) -> Survey:
+        """A survey of the present ranks."""
+        frontier, pages, policy = self._frontier, self._frontier.pages, self._frontier.policy
 
         def ranks(first: int, end: int) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
             return policy.ranks(np.arange(first, end, dtype=np.uint32))
 
-        self.ranks = Survey(
-            pages, ranks, lambda: pages.num_pages, lambda: (pages.events_end, frontier.ranked_up_to)
-        )
-        self._curve = _Curve(frontier)
+        def version() -> object:
+            return pages.events_end, frontier.ranked_up_to
+
+        return Survey(pages, ranks, lambda: pages.num_pages, version, shown)
 
     def standing(self, now: float, hosts: int, seconds: float) -> Standing:
         """See :meth:`inlink.crawl.view.CrawlView.standing`."""
@@ -163,16 +168,25 @@ class _Curve:
     def _pass(self) -> Iterator[None]:
         pages, policy = self._frontier.pages, self._frontier.policy
         rows, expected, fetched = pages.tally.rows, max(pages.num_crawled, 1), 0
-        sums = np.zeros((3, POINTS))
+        sums, searched, in_order = np.zeros((3, POINTS)), 0, np.empty(0, np.int64)
         for first in range(0, rows, _ROWS):
             if first:
                 yield
             crawled = np.flatnonzero(pages.visits[first + 1 : min(first + _ROWS, rows) + 1]) + first + 1
+            # The crawled pages are among those that may be fetched, so these suffice.
+            while len(in_order) < len(crawled) and searched < pages.num_pages:
+                end = min(searched + _ROWS, pages.num_pages)
+                _, may = fetchable(pages, searched, end)
+                in_order, searched = np.concatenate([in_order, np.flatnonzero(may) + searched]), end
+                yield
+            first_known, in_order = in_order[: len(crawled)], in_order[len(crawled) :]
             order = np.arange(fetched, fetched + len(crawled))
             bins = np.minimum(order * POINTS // expected, POINTS - 1)
             sums[0] += np.bincount(bins, minlength=POINTS)
             sums[1] += np.bincount(bins, policy.ranks(pages.answered[crawled]), POINTS)
-            sums[2] += np.bincount(bins, policy.ranks(order.astype(np.uint32)), POINTS)
+            sums[2] += np.bincount(
+                bins[: len(first_known)], policy.ranks(first_known.astype(np.uint32)), POINTS
+            )
             fetched += len(crawled)
         kept = sums.cumsum(axis=1)[:, np.flatnonzero(sums[0])]
         self.points = [(int(count), share, other) for count, share, other in kept.T.tolist()]

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator
 import msgspec
 import numpy as np
 
-from inlink.base.arrays import AnyArray
+from inlink.base.arrays import AnyArray, BoolArray
 from inlink.store.blocks import num_links
+from inlink.store.format import EXCLUDED, GONE, MERGED
 from inlink.store.frames import changes_in
 from inlink.store.pages import Pages
 
-__all__ = ["BEST", "LinkCount", "Survey", "Surveyed", "go_on"]
+__all__ = ["BEST", "LinkCount", "Shown", "Survey", "Surveyed", "fetchable", "go_on"]
 
 BEST = 1000
 """Number of best pages that a survey keeps."""
@@ -34,8 +35,53 @@ def go_on(steps: Iterator[None], seconds: float) -> bool:
     return not any(time.thread_time() > stop for _ in steps)
 
 
+def fetchable(pages: Pages, first: int, end: int) -> tuple[BoolArray, BoolArray]:
+    """For pages first, …, end − 1: whether they were crawled, and whether they were or may be: not excluded or gone."""
+    # Pages without an answer have row 0, which has no visit. Merged pages have visits too.
+    crawled = pages.visits[pages.answers[first:end]] > 0
+    states = pages.states[first:end]
+    return crawled, crawled | ((states != EXCLUDED) & (states != GONE))
+
+
+class Shown:
+    """The pages among which a survey finds the best: crawled pages, and others if they are wanted too.
+
+    Parameters
+    ----------
+    pages : Pages
+    foreign : bool
+        Also pages of hosts without crawled pages.
+    uncrawled : bool
+        Also the other pages of hosts with crawled pages.
+    """
+
+    def __init__(self, pages: Pages, foreign: bool, uncrawled: bool) -> None:
+        self._pages, self._foreign, self._uncrawled = pages, foreign, uncrawled
+        self._own: BoolArray = np.empty(0, bool)
+
+    def find_hosts(self) -> Iterator[None]:
+        """Find the hosts with crawled pages, in steps, if :meth:`mask` needs them."""
+        pages = self._pages
+        self._own = np.zeros(pages.num_hosts, bool)
+        if self._foreign != self._uncrawled:
+            for row in range(1, pages.tally.rows + 1, _BLOCK):
+                self._own[pages.hosts[pages.crawled(row, min(row + _BLOCK, pages.tally.rows + 1))[0]]] = True
+                yield
+
+    def mask(self, first: int, end: int) -> BoolArray:
+        """Whether pages first, …, end − 1 are shown."""
+        if self._foreign and self._uncrawled:
+            return np.ones(end - first, bool)
+        crawled, _ = fetchable(self._pages, first, end)
+        crawled &= self._pages.states[first:end] != MERGED
+        if not (self._foreign or self._uncrawled):
+            return crawled
+        crawled |= self._own[self._pages.hosts[first:end]] == self._uncrawled
+        return crawled
+
+
 class Surveyed(msgspec.Struct, frozen=True):
-    """The result of a pass: number of pages, sum of all values, sum of the values of crawled pages."""
+    """The result of a pass: number of pages, sum of the values of pages that may be fetched, and of crawled pages."""
 
     pages: int
     total: float
@@ -54,6 +100,8 @@ class Survey:
         The number of pages that have a value now.
     version : callable
         Returns a value that differs from its earlier value if a new pass is needed.
+    shown : Shown or None
+        The pages among which the best are found; None for all.
 
     Attributes
     ----------
@@ -64,8 +112,14 @@ class Survey:
     """
 
     def __init__(
-        self, pages: Pages, values: Values, count: Callable[[], int], version: Callable[[], object]
+        self,
+        pages: Pages,
+        values: Values,
+        count: Callable[[], int],
+        version: Callable[[], object],
+        shown: Shown | None = None,
     ) -> None:
+        self._shown = shown
         self._pages, self._values, self._count, self._version = pages, values, count, version
         self.result: Surveyed | None = None
         self.position = 0
@@ -104,13 +158,16 @@ class Survey:
         end, made_for = self._count(), self._version()
         total = crawled = 0.0
         self.position, self._best = 0, (np.empty(0, np.int64), np.empty(0))
+        if self._shown is not None:
+            yield from self._shown.find_hosts()
         while True:
             first, self.position = self.position, min(self.position + _BLOCK, end)
             values, (pages, best) = self._values(first, self.position), self._best
-            total += float(values.sum(dtype=np.float64))
-            # Pages without an answer have row 0, which has no visit. Merged pages have visits too.
-            seen = self._pages.visits[self._pages.answers[first : self.position]] > 0
+            seen, may = fetchable(self._pages, first, self.position)
+            total += float(values[may].sum(dtype=np.float64))
             crawled += float(values[seen].sum(dtype=np.float64))
+            if self._shown is not None:
+                values = np.where(self._shown.mask(first, self.position), values, -np.inf)
             better = np.flatnonzero(values > (best.min() if len(best) == BEST else -np.inf))
             if len(better) > BEST:
                 better = better[np.argpartition(values[better], len(better) - BEST)[len(better) - BEST :]]

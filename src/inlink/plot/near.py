@@ -18,6 +18,7 @@ from matplotlib.patches import FancyArrowPatch
 from matplotlib.textpath import TextToPath
 
 from inlink.base.arrays import Float64Array
+from inlink.base.table import counted
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
@@ -135,7 +136,7 @@ def neighbourhood(
 def _counted(drawn: int, arcs: int) -> str:
     if drawn < arcs:
         return f"the {drawn:,} most specific of {arcs:,} links"
-    return f"{arcs:,} link{'' if arcs == 1 else 's'}"
+    return counted(arcs, "link")
 
 
 # -- what to draw -----------------------------------------------------------------------------------------------

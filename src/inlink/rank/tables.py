@@ -20,6 +20,7 @@ from inlink.base.extras import load
 from inlink.base.folder import atomic_file
 from inlink.base.opening import Stream, head
 from inlink.base.strings import to_arrow
+from inlink.base.table import counted
 from inlink.errors import DamageError, FormatError, InputError, OutputError
 from inlink.graph.names import Names, decode
 from inlink.graph.views import name_batches
@@ -306,7 +307,7 @@ def _read_text(path: Path) -> RankTable:
             for row in reader:
                 line = before + 1 + reader.line_num
                 if len(row) != len(heads):
-                    raise ValueError(f"expected {len(heads)} fields; got {len(row)}")
+                    raise ValueError(f"expected {counted(len(heads), 'field')}; got {len(row)}")
                 if numbered:
                     numbers.append(int(row[0]))
                 if named:

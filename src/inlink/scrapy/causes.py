@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
+from inlink.base.table import counted
 from inlink.frontier.causes import known_cause
 from inlink.protocol import Answer, Crawled, Excluded, Failed
 from inlink.scrapy.robots import FORBIDDEN
@@ -24,21 +25,23 @@ class Causes:
     """The causes of a run, in the order in which they first occurred."""
 
     def __init__(self) -> None:
-        self._counts: dict[str, int] = {}
+        # The hashes of the URLs with each cause, because a page may be tried several times.
+        self._urls: dict[str, set[int]] = {}
         self._examples: dict[str, str] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._counts)
+        return bool(self._urls)
 
-    def add(self, cause: str, example: str) -> None:
-        """Count a cause; keep the example if it is the first."""
-        self._counts[cause] = self._counts.get(cause, 0) + 1
+    def add(self, cause: str, example: str, url: str) -> None:
+        """Count a URL with a cause once; keep the example if it is the first."""
+        self._urls.setdefault(cause, set()).add(hash(url))
         self._examples.setdefault(cause, example)
 
     def lines(self) -> Iterator[str]:
-        """One line for each cause, the most frequent first: ``connection refused: 127.0.0.1:8123 and 3 more``."""
-        for cause, count in sorted(self._counts.items(), key=lambda item: -item[1]):
-            yield f"{cause}: {self._examples[cause]}" + (f" and {count - 1:,} more" if count > 1 else "")
+        """One line for each cause, the most frequent first: ``connection refused (4 URLs), such as 127.0.0.1:8123``."""
+        for cause, urls in sorted(self._urls.items(), key=lambda item: -len(item[1])):
+            several = f" ({counted(len(urls), 'URL')}), such as" if len(urls) > 1 else ":"
+            yield f"{cause}{several} {self._examples[cause]}"
 
 
 def cause_of(answer: Answer, url: str) -> tuple[str, str] | None:

@@ -251,9 +251,9 @@ class Watched:
         url = "" if task is None else task.url.partition("#")[0]
         cause = cause_of(answer, url)
         if cause is not None:
-            tally.causes.add(*cause)
+            tally.causes.add(*cause, url)
         elif note is not None and note.problem is not None:
-            tally.causes.add(f"not read, {note.problem}", url)
+            tally.causes.add(f"not read, {note.problem}", url, url)
         if receipt.task is not None:
             known = [*aliases, url] if task else []
             self._out[receipt.task.lease] = (receipt.task, known)

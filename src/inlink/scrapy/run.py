@@ -192,7 +192,7 @@ def _explain(folder: Path, urls: list[str], causes: Causes) -> None:
             while page is not None and page.merged_into is not None:
                 page = view.page(page.merged_into)
             if page is not None:
-                causes.add(*cause_of_page(page))
+                causes.add(*cause_of_page(page), page.url)
 
 
 class WatchedScheduler(Scheduler):

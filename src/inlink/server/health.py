@@ -73,7 +73,7 @@ async def metrics(site: Site) -> Plain:
         ("waiting", "Pages that may be handed out."),
         ("leased", "Pages that are being fetched."),
         ("planned", "Pages that wait for a date."),
-        ("harvest", "Share of the known pages' rank that was fetched."),
+        ("harvest", "Share of the rank that was fetched, of the pages that may be."),
     ):
         figures = [({"crawl": name}, getattr(standing, field)) for name, standing in standings.items()]
         families.append((f"crawl_{field}", "gauge", meaning, figures))

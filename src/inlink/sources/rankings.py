@@ -31,12 +31,10 @@ from inlink.urls.hosts import registered_domain, reverse_host
 
 __all__ = [
     "Imported",
-    "crawled_top",
     "import_ranking",
     "load_ranking",
     "ranking_of",
     "stored_ranking",
-    "top_of",
     "values_of",
 ]
 
@@ -102,78 +100,6 @@ def stored_ranking(path: str | os.PathLike[str], name: str) -> Ranking:
         If there is no graph or crawl, or no such ranking.
     """
     return _without_names(Path(path), name) if is_crawl(path) else Ranking.load(path, name)
-
-
-def top_of(
-    path: str | os.PathLike[str], name: str, count: int, by: str | None = None
-) -> list[tuple[int, str | int, float]]:
-    """Return the best nodes of a ranking kept in a graph's or a crawl's folder, best first.
-
-    Parameters
-    ----------
-    path : path-like
-        The folder.
-    name : str
-        The ranking.
-    count : int
-        The number of nodes.
-    by : {"authorities", "hubs"} or None
-        The column of a HITS or SALSA ranking that orders the nodes; None is the first.
-
-    Returns
-    -------
-    list of (int, str or int, float)
-        Number, name, and value in that column. The name is the number if the graph has no names.
-
-    Raises
-    ------
-    inlink.errors.FolderError
-        If there is no graph or crawl, or no such ranking.
-    inlink.errors.ParameterError
-        If the ranking has no such column.
-    """
-    ranking = stored_ranking(path, name)
-    names = ranking.names
-    best = _best(ranking, count, by)
-    if is_crawl(path):
-        # Rankings of graphs need no pages of a crawl.
-        pages = known_pages(path, lazily=True)
-        return [(page, pages.url(page), value) for page, value in best]
-    return [(node, node if names is None else names[node], value) for node, value in best]
-
-
-def _best(ranking: Ranking, count: int, by: str | None) -> list[tuple[int, float]]:
-    """The numbers of the best nodes, and their values."""
-    ranking.names = None
-    return [(int(node), value) for node, value in ranking.top(count, by=by)]
-
-
-def crawled_top(
-    path: str | os.PathLike[str], name: str, count: int, by: str | None = None
-) -> list[tuple[int, int, str | int, float]]:
-    """Return the best pages of a crawl's ranking that were crawled, best first.
-
-    Parameters
-    ----------
-    path, name, count, by
-        As for :func:`top_of`.
-
-    Returns
-    -------
-    list of (int, int, str, float)
-        Place among all pages, from 1 on; number, URL and value.
-    """
-    ranking, pages, looked_at = stored_ranking(path, name), known_pages(path, lazily=True), count
-    while True:
-        best = _best(ranking, looked_at, by)
-        rows = pages.answers[np.array([page for page, _ in best], np.int64)]
-        crawled = (rows > 0) & (pages.visits[rows] > 0)
-        places = np.flatnonzero(crawled)[:count].tolist()
-        if len(places) >= count or len(best) < looked_at:
-            return [
-                (place + 1, best[place][0], pages.url(best[place][0]), best[place][1]) for place in places
-            ]
-        looked_at = 4 * looked_at + 100
 
 
 # -- import --------------------------------------------------------------------------------------------------

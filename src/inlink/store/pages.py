@@ -10,6 +10,7 @@ import numpy as np
 
 from inlink.base.arrays import UInt8Array, UInt32Array
 from inlink.base.memory import require_memory
+from inlink.base.table import counted
 from inlink.errors import FolderError, StoreError
 from inlink.store.carried import carried_in
 from inlink.store.checkpoint import Checkpoint, StatePart
@@ -231,7 +232,7 @@ class Pages(Deferred):
         if reached.pages >= len(self.table.checks):
             raise StoreError(f"{self.folder}: no address space for {reached.pages:,} pages")
         new = reached.pages - self.num_pages
-        require_memory(42 * new, f"{self.folder}: {new:,} pages behind the checkpoint")
+        require_memory(42 * new, f"{self.folder}: {counted(new, 'page')} behind the checkpoint")
         begin, urls_end = self.events_end, reached.text_place
         self.synced, self.tally.by_host = max(self.synced, reached.synced), 0
         frames = self.frames.all()[begin : reached.place]

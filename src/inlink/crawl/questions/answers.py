@@ -48,14 +48,36 @@ class MatchedPages(msgspec.Struct, frozen=True):
     cursor: str | None = None
 
 
+SHARES, TEXTS = 10, 100
+"""Number of best pages that have a ``host_share``, and that have a ``text``."""
+
+
 class RankedPage(msgspec.Struct, frozen=True):
-    """A page with its place in a ranking, from 1, its value there, and whether it was ever crawled."""
+    """A page in a ranking.
+
+    Parameters
+    ----------
+    place : int
+        Its place among the pages that take part, from 1.
+    page : int
+    url : str
+    value : float
+    crawled : bool
+        Whether it was ever crawled.
+    text : str
+        For the first hundred pages: the text of the link that made it known; empty if it is not known.
+    host_share : float or None
+        For the first ten pages: the share of the other crawled pages of its host that link to it, in a sample of at
+        most 1,024 crawled pages. None if fewer than ten of them are in the sample.
+    """
 
     place: int
     page: int
     url: str
     value: float
     crawled: bool = False
+    text: str = ""
+    host_share: float | None = None
 
 
 class Top(msgspec.Struct, frozen=True):

@@ -98,7 +98,9 @@ class Question:
         }
         if "page" in query:
             query["url"] = _text_of(query.pop("page"))
-        return {name: "true" if value is True else value for name, value in query.items()}
+        return {
+            name: str(value).lower() if isinstance(value, bool) else value for name, value in query.items()
+        }
 
 
 QUESTIONS: dict[str, Question] = {}

@@ -47,7 +47,7 @@ export function say(element, text) {
 export const count = (number) => number.toLocaleString("en");
 
 /** A number of things: `many(2, "page")` is "2 pages". */
-export const many = (number, thing) => `${count(number)} ${thing}${number === 1 ? "" : "s"}`;
+export const many = (number, thing, things = `${thing}s`) => `${count(number)} ${number === 1 ? thing : things}`;
 
 export const amount = (number) => Number(number.toPrecision(4)).toString();
 

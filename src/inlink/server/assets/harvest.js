@@ -1,5 +1,5 @@
-// The harvest curve: the share of known rank that is fetched, against pages fetched.
-import { $, count, make, put, share } from "./dom.js";
+// The harvest curve: the fetched share of the rank of the pages that may be fetched, against pages fetched.
+import { $, count, make, many, put, share } from "./dom.js";
 import { get } from "./api.js";
 import { chart, key, ticks } from "./chart.js";
 
@@ -25,7 +25,7 @@ function redraw() {
     make(
       "p",
       {},
-      `${count(last.fetched)} fetched pages hold ${share(last.share)} of the rank of all ${count(shown.known)} known pages. `,
+      `${many(last.fetched, "fetched page")} of ${count(shown.known)} known pages: ${share(last.share)} of the rank of all that may be fetched. `,
       `In the order of their discovery, as many pages would hold an estimated ${share(last.by_discovery)}.`,
     ),
     curve(shown.points),
@@ -50,7 +50,7 @@ function curve(points) {
     x: [0, 0.25, 0.5, 0.75, 1].map((part) => [part * most, short(Math.round(part * most))]),
     y: ticks(highest).map((value) => [value, `${+(100 * value).toFixed(2)} %`]),
     lines: [["second", line("by_discovery")], ["first", line("share")]],
-    label: "Share of known rank against pages fetched",
+    label: "Share of the rank of the pages that may be fetched, against pages fetched",
     below: "pages fetched",
   });
 }

@@ -1,5 +1,5 @@
 // Errors by cause, the next fifty, and the best pages.
-import { $, amount, count, draw, folded, make, pageLink, plain, put, share, time, when } from "./dom.js";
+import { $, amount, count, draw, folded, make, many, pageLink, plain, put, share, time, when } from "./dom.js";
 import { get } from "./api.js";
 import { whyOf } from "./why.js";
 
@@ -33,7 +33,7 @@ export async function showErrors() {
   const most = found.causes[0].count;
   putKept(
     box,
-    make("p", {}, `${count(found.total)} failures and exclusions`, found.cursor !== null && `, in the first ${share(found.searched / found.known)} of the log`, "."),
+    make("p", {}, many(found.total, "failure or exclusion", "failures and exclusions"), found.cursor !== null && `, in the first ${share(found.searched / found.known)} of the log`, "."),
     make(
       "ul",
       { class: "rows" },
@@ -113,8 +113,9 @@ export async function showTop() {
   const box = $("top-list");
   let found;
   try {
-    found = await get("top", { count: 25 });
-    for (let more = 0; found.cursor !== null && more < 40; more += 1) found = await get("top", { count: 25, cursor: found.cursor });
+    const asked = { count: 25, foreign: false, uncrawled: false };
+    found = await get("top", asked);
+    for (let more = 0; found.cursor !== null && more < 40; more += 1) found = await get("top", { ...asked, cursor: found.cursor });
   } catch (error) {
     put(box, make("p", { class: "note" }, plain(error.message)));
     return;
@@ -123,7 +124,7 @@ export async function showTop() {
   put(
     box,
     folded(
-      found.rows.map((row) => make("li", {}, make("span", { class: "number place" }, row.place), " ", pageLink(row.url), " ", make("span", { class: "note number" }, amount(row.value)))),
+      found.rows.map((row) => make("li", {}, make("span", { class: "number place" }, row.place), " ", pageLink(row.url), row.text ? ` “${row.text}”` : "", " ", make("span", { class: "note number" }, amount(row.value)))),
       places,
     ),
     found.cursor !== null && make("p", { class: "note" }, `of the first ${count(found.searched)} of ${count(found.known)} pages`),

@@ -1,5 +1,5 @@
 // Is it running, how fast, and how close to the end.
-import { $, button, count, draw, make, put, rate, say, share, time } from "./dom.js";
+import { $, button, count, draw, make, many, put, rate, say, share, time } from "./dom.js";
 import { change, may, tell, trying } from "./api.js";
 import { chart, key, ticks } from "./chart.js";
 
@@ -8,7 +8,7 @@ const past = [];
 
 const STATES = ["crawled", "leased", "failed", "gone", "excluded", "merged", "discovered"];
 const WORDS = {
-  crawled: "fetched",
+  crawled: "fetched without error",
   leased: "being fetched",
   failed: "failed",
   gone: "gone",
@@ -43,7 +43,7 @@ export function showStatus(snapshot) {
   say($("crawled"), count(standing.crawled));
   say($("known"), `of ${count(standing.known)} known`);
   say($("share"), share(standing.harvest));
-  say($("ranking"), activity.ranking ? "a ranking is under way" : "");
+  say($("ranking"), activity.ranking ? "a ranking is under way" : "of the pages that may be fetched");
   put($("end"), end(standing));
   put($("sessions"), sessions(activity));
   steer(activity);
@@ -63,9 +63,9 @@ function end(standing) {
     return draw("rect", { class: `state-${state}`, x: begin.toFixed(2), y: 0, width: Math.max(at - begin - 2, 1).toFixed(2), height: 14 });
   });
   const over = known - (standing.states.discovered ?? 0) - (standing.states.leased ?? 0);
-  const left = [`${count(standing.waiting)} wait`];
-  if (standing.planned) left.push(`${count(standing.planned)} wait for a later time`);
-  if (standing.leased) left.push(`${count(standing.leased)} are being fetched`);
+  const left = [`${count(standing.waiting)} waiting`];
+  if (standing.planned) left.push(`${count(standing.planned)} waiting for a later time`);
+  if (standing.leased) left.push(`${count(standing.leased)} being fetched`);
   return [
     make("p", {}, `${share(over / known)} of the known pages are done; ${left.join(", ")}.`),
     draw("svg", { class: "bar", viewBox: "0 0 1000 14", preserveAspectRatio: "none", "aria-hidden": "true" }, bars),
@@ -137,7 +137,7 @@ function steer(activity) {
     button("Rank anew", ask("rerank", () => "A new ranking is asked for.")),
     button("Try failed pages again", async () => {
       if (!confirm("Let all pages that failed wait again?")) return;
-      await ask("reload", ({ count: number }) => `${count(number)} pages wait again.`, {})();
+      await ask("reload", ({ count: number }) => `${many(number, "page waits", "pages wait")} again.`, {})();
     }),
   );
 }

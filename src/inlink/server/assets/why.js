@@ -43,8 +43,8 @@ export function shown(why) {
 /** A host in one line. */
 export function hostLine(host) {
   const told = [
-    `${host.name}: ${count(host.waiting)} wait, ${count(host.taken)} were handed out`,
-    `${host.in_flight}${host.in_flight_limit < 2 ** 32 - 1 ? ` of at most ${host.in_flight_limit}` : ""} are being fetched`,
+    `${host.name}: ${many(host.waiting, "page waits", "pages wait")}, ${many(host.taken, "was", "were")} handed out`,
+    `${count(host.in_flight)}${host.in_flight_limit < 2 ** 32 - 1 ? ` of at most ${count(host.in_flight_limit)}` : ""} being fetched`,
     `next fetch ${when(host.due_in)}`,
     `delay ${time(host.delay)}`,
   ];
