@@ -287,4 +287,4 @@ def test_the_command(tmp_path):
     assert inlink.read(tmp_path / "out.graph").names[:] == ["a", "b"]
     refused = run.invoke(commands, [*arguments, "--by", "x", "--window", "0"])
     assert refused.exit_code == 2
-    assert "the options of formats do not apply" in refused.output
+    assert "options of formats do not apply" in refused.output
