@@ -122,7 +122,9 @@ def build_module(module: str, machine: str, folder: Path) -> None:
     _hide_folders()
     levels = levels_of(machine)
     signatures = {place: calls for place, calls in read().items() if place.partition(":")[0] == module}
-    cpus = [level if level.startswith("x86") else "generic" for level in levels]
+    # NumPy does not run on older processors under macOS either.
+    older = {"macos-x86_64": "x86-64-v2", "macos-arm64": "apple-m1"}
+    cpus = [older.get(level, level if level.startswith("x86") else "generic") for level in levels]
     objects, kernels = compiled(signatures, cpus, machine)
     for level, machine_code in zip(levels, objects, strict=True):
         (folder / f"{module}.{level}.o").write_bytes(machine_code)

@@ -26,6 +26,8 @@ TARGETS = {
     "aarch64": Target(
         "aarch64-unknown-linux-gnu", "aarch64-linux-gnu.2.28", "manylinux_2_28_aarch64.musllinux_1_2_aarch64"
     ),
+    "macos-arm64": Target("arm64-apple-macosx11.0", "aarch64-macos.11.0", "macosx_11_0_arm64"),
+    "macos-x86_64": Target("x86_64-apple-macosx11.0", "x86_64-macos.11.0", "macosx_11_0_x86_64"),
 }
 """The machines that machine code can be made for: those of Linux by the name of ``uname -m``."""
 
@@ -65,8 +67,13 @@ def link(source: str, objects: list[bytes], library: Path, machine: str = "x86_6
             "-Wno-unused-function",
             "-fvisibility=hidden",
         ]
-        command += ["-fno-sanitize=all", "-Wl,--allow-shlib-undefined", "-Wl,-z,lazy"]
-        command += ["-o", str(folder / "made.so"), str(folder / "stubs.c"), *map(str, files), "-lm"]
+        command += ["-fno-sanitize=all", "-o", str(folder / "made.so"), str(folder / "stubs.c")]
+        # Python has the functions that are missing.
+        missing = "--allow-shlib-undefined,-z,lazy"
+        if "macos" in machine:
+            # Without a name, the library would have that of the temporary folder.
+            missing = f"-undefined,dynamic_lookup,-install_name,@rpath/{library.name}"
+        command += [f"-Wl,{missing}", *map(str, files), "-lm"]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(

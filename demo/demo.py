@@ -53,7 +53,7 @@ def main() -> None:
     say(
         f"This demo generates a small web on this machine: {PAGES:,} pages on twelve hosts, with a link farm, an\n"
         "endless calendar, slow servers and failing ones. Some of the pages are about beekeeping. How many of these\n"
-        f"does a crawl with {BUDGET} fetches find? (The first run compiles inlink's loops for half a minute.)\n\n"
+        f"does a crawl with {BUDGET} fetches find? (The first run compiles inlink's loops for about a minute.)\n\n"
         "The first crawl knows the topic. It prefers pages whose links and words fit the topic:\n"
     )
     by_topic, relevant = crawl("topic", "--policy", "pagerank", "--use-scores")

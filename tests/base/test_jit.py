@@ -138,13 +138,35 @@ def test_a_full_disk_does_not_stop_a_kernel(source: Path, monkeypatch: pytest.Mo
     assert load(source).inside(np.ones(3)) == load(source).written_out(np.ones(3))
 
 
-def test_without_numba_and_machine_code_a_message_has_the_command():
-    code = "import sys; sys.modules['numba'] = None\nimport inlink; inlink.Graph.from_arcs([(0, 1)])"
-    environment = os.environ | {"INLINK_MACHINE_CODE": "off"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+@pytest.mark.parametrize(
+    ("setting", "reason"),
+    [
+        (
+            "",
+            "this inlink was built without machine code (editable, not on Linux, or with INLINK_MACHINE_CODE=off)",
+        ),
+        ("off", "INLINK_MACHINE_CODE=off turns the machine code off"),
+        ("nowhere", "INLINK_MACHINE_CODE names no folder: nowhere"),
+        (".", ". has no machine code for this processor ("),
+    ],
+)
+def test_without_numba_a_message_says_why_there_is_no_machine_code(setting: str, reason: str, tmp_path: Path):
+    code = """
+import sys
+from pathlib import Path
+sys.modules["numba"] = None
+from inlink.base import machinecode
+machinecode.FOLDER = Path("nowhere")
+import inlink
+inlink.Graph.from_arcs([(0, 1)])
+"""
+    environment = os.environ | {"INLINK_MACHINE_CODE": setting}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("inlink.errors.MissingExtraError: there is no machine code for this system")
-    assert last.endswith("pip install 'inlink[jit]'")
+    assert last.startswith(f"inlink.errors.MissingExtraError: {reason}")
+    assert ": pip install 'inlink[jit]'" in last
 
 
 @pytest.mark.parametrize("module", ["_xxsubinterpreters", "_interpreters"])

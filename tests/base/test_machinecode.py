@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from ahead import build
@@ -258,7 +259,8 @@ print(k.places(text.copy(), heads, True))
         ("x86_64", frozenset(), None),
         ("aarch64", frozenset(), "aarch64"),
         ("aarch64", LEVELS["x86-64-v3"][1], "aarch64"),
-        ("arm64", frozenset(), None),
+        ("macos-arm64", frozenset(), "macos-arm64"),
+        ("macos-x86_64", frozenset(), "macos-x86_64"),
         ("riscv64", frozenset(), None),
     ],
 )
@@ -271,22 +273,84 @@ def test_the_best_library_of_the_machine_is_chosen(
     assert found == (None if chosen is None else tmp_path / f"{chosen}.so")
 
 
-def test_code_for_another_machine_is_a_library_of_that_machine(made: Path):
+@pytest.mark.parametrize(
+    ("machine", "cpu", "head", "code", "place"),
+    [
+        # In ELF the machine is at byte 18: 183 is AArch64. In Mach-O it is at byte 4.
+        ("aarch64", "generic", b"\x7fELF", 183, 18),
+        ("macos-arm64", "apple-m1", b"\xcf\xfa\xed\xfe", 0x100000C, 4),
+        ("macos-x86_64", "x86-64-v2", b"\xcf\xfa\xed\xfe", 0x1000007, 4),
+    ],
+)
+def test_code_for_another_machine_is_a_library_of_that_machine(
+    machine: str, cpu: str, head: bytes, code: int, place: int, made: Path
+):
     script = """
 import sys
 from ahead import compiling, linking, stubs
 from pathlib import Path
 recorded = {"somekernels:square": [[["array", "<u4", 1, "C", "w"]]], "somekernels:letters": [[["bytes"]]]}
-objects, kernels = compiling.compiled(recorded, ["generic"], "aarch64")
-linking.link(stubs.source(kernels, "0"), objects, Path(sys.argv[1]), "aarch64")
+library, machine, cpu = sys.argv[1:]
+objects, kernels = compiling.compiled(recorded, [cpu], machine)
+linking.link(stubs.source(kernels, "0"), objects, Path(library), machine)
 """
-    library = made / "aarch64.so"
-    done = _python(made, script, str(library), INLINK_MACHINE_CODE="off")
+    library = made / f"{machine}.so"
+    done = _python(made, script, str(library), machine, cpu, INLINK_MACHINE_CODE="off")
     assert done.returncode == 0, done.stderr
-    # The header of an ELF file has the machine at byte 18: 183 is AArch64.
-    head = library.read_bytes()[:20]
-    assert head[:4] == b"\x7fELF"
-    assert int.from_bytes(head[18:20], "little") == 183
+    written = library.read_bytes()
+    assert written[:4] == head
+    assert b"/made.so" not in written
+    assert int.from_bytes(written[place:].ljust(4)[: 2 if place == 18 else 4], "little") == code
+
+
+@pytest.mark.parametrize(
+    ("setting", "machine", "tag"),
+    [
+        ("off", "x86_64", "any"),
+        ("", "x86_64", "manylinux_2_28_x86_64.musllinux_1_2_x86_64"),
+        ("", "aarch64", "manylinux_2_28_aarch64.musllinux_1_2_aarch64"),
+        ("", "macos-arm64", "macosx_11_0_arm64"),
+        ("", "macos-x86_64", "macosx_11_0_x86_64"),
+    ],
+)
+def test_a_wheel_is_for_the_machine_that_its_libraries_are_for(
+    setting: str, machine: str, tag: str, tmp_path: Path
+):
+    levels = [level for level, (built_for, _) in LEVELS.items() if built_for == machine]
+    (tmp_path / "code").mkdir()
+    for level in levels:
+        (tmp_path / "code" / f"{level}.so").write_text(machinecode.stamp())
+    script = """
+import sys
+from ahead import hook
+print(hook.build_wheel(sys.argv[1]), hook.get_requires_for_build_wheel())
+"""
+    variables = {"INLINK_MACHINE_CODE": setting or str(tmp_path / "code"), "INLINK_WHEEL_MACHINE": machine}
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)],
+        cwd=ROOT,
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+    )
+    wheel, _, required = done.stdout.strip().partition(" ")
+    assert wheel == f"inlink-0.1.0-py3-none-{tag}.whl", done.stderr
+    assert "numpy" in required
+    assert "numba" not in required
+    with ZipFile(tmp_path / wheel) as file:
+        names = sorted(name for name in file.namelist() if "/machinecode/" in name)
+    assert names == sorted(f"inlink/base/machinecode/{level}.so" for level in levels if not setting)
+
+
+def test_an_editable_install_needs_no_compiler_and_another_build_the_tested_versions():
+    script = "from ahead import hook as h\nprint(h.get_requires_for_build_editable(), h.get_requires_for_build_wheel())"
+    variables = os.environ | {"INLINK_MACHINE_CODE": "", "INLINK_WHEEL_MACHINE": "aarch64"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, env=variables, capture_output=True, text=True
+    )
+    editable, _, wheel = done.stdout.partition(" ")
+    assert editable == "['editables~=0.3']", done.stderr
+    assert {"'numba==0.68.*'", "'ziglang>=0.13'"} <= set(wheel.strip(" []\n").split(", "))
 
 
 def test_references_are_counted_right(made: Path):

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from ahead.linking import TARGETS
 
 import inlink
 
@@ -125,3 +126,11 @@ def test_the_workflow_is_valid_and_tests_the_promised_versions():
         for step in job["steps"]:
             for target in re.findall(r"^make (\S+)$", step.get("run", ""), re.M):
                 assert target in targets, target
+
+
+def test_a_release_has_a_wheel_for_each_machine():
+    text = (ROOT / ".github" / "workflows" / "release.yml").read_text()
+    machines = re.search(r"for machine in (.+); do", text)[1].split()
+    assert {"x86_64", *machines} == set(TARGETS)
+    jobs = pytest.importorskip("yaml").safe_load(text)["jobs"]
+    assert [job.get("needs") for job in jobs.values()] == [None, *list(jobs)[:-1]]

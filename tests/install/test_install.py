@@ -21,10 +21,10 @@ pytestmark = [
 
 
 def run(*command: object, folder: Path, **environment: str) -> None:
-    given = {
+    inherited = {
         name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "INLINK_MACHINE_CODE")
     }
-    subprocess.run([*map(str, command)], cwd=folder, env=given | environment, check=True)
+    subprocess.run([*map(str, command)], cwd=folder, env=inherited | environment, check=True)
 
 
 def source(way: str, folder: Path) -> str:

@@ -132,9 +132,7 @@ def _compiling(kernel: str = "") -> Any:
         from inlink.errors import MissingExtraError
 
         if not kernel:
-            raise MissingExtraError(
-                "there is no machine code for this system, so Numba is needed: pip install 'inlink[jit]'"
-            ) from None
+            raise MissingExtraError(machinecode.missing) from None
         raise MissingExtraError(
             f"there is no machine code of `{kernel}` for arguments of these types, so Numba has to compile it: "
             "pip install 'inlink[jit]'"

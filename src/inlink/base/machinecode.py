@@ -7,6 +7,7 @@ directory ``ahead`` of the source tree makes them. A source tree and an editable
 import json
 import os
 import re
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
@@ -18,7 +19,7 @@ from zlib import crc32
 
 import numpy as np
 
-__all__ = ["CHECKED", "FOLDER", "LEVELS", "load", "stamp"]
+__all__ = ["CHECKED", "FOLDER", "LEVELS", "load", "missing", "stamp"]
 
 CHECKED = os.environ.get("INLINK_CHECK_BOUNDS", "") not in ("", "0")
 """Whether kernels raise IndexError for an index outside of its array, as ``INLINK_CHECK_BOUNDS=1`` asks for.
@@ -61,8 +62,13 @@ LEVELS = {
     "x86-64-v3": ("x86_64", _FLAGS_V3),
     "x86-64-v2": ("x86_64", _FLAGS_V2),
     "aarch64": ("aarch64", frozenset[str]()),
+    "macos-arm64": ("macos-arm64", frozenset[str]()),
+    "macos-x86_64": ("macos-x86_64", frozenset[str]()),
 }
 """The kinds of processors that have machine code, best first: the machine, and the CPU flags that it needs."""
+
+missing = ""
+"""Why :func:`load` found no machine code, and what to do."""
 
 
 def load(other: Callable[[str], Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
@@ -78,35 +84,45 @@ def load(other: Callable[[str], Callable[..., Any]]) -> dict[str, Callable[..., 
     """
     setting = os.environ.get("INLINK_MACHINE_CODE")
     folder = Path(setting) if setting else FOLDER
-    if setting == "off" or not folder.is_dir():
-        return {}
-    path = _library(folder, os.uname().machine, _processor_flags())
-    if path is None:
-        _log(
-            "INFO", "no machine code for this processor: loops are compiled here, which takes up to a minute"
+    if setting == "off":
+        return _none("INLINK_MACHINE_CODE=off turns the machine code off")
+    if not folder.is_dir():
+        if setting:
+            return _none(f"INLINK_MACHINE_CODE names no folder: {folder}")
+        return _none(
+            "this inlink was built without machine code (editable, not on Linux, or with INLINK_MACHINE_CODE=off)",
+            ", or install it on Linux without --editable",
         )
-        return {}
+    machine = f"macos-{os.uname().machine}" if sys.platform == "darwin" else os.uname().machine
+    path = _library(folder, machine, _processor_flags())
+    if path is None:
+        return _none(f"{folder} has no machine code for this processor ({machine})", level="INFO")
     try:
         module = _module(path)
         about = json.loads(module.about)
         if about["stamp"] != stamp():
-            _log("WARNING", "%s belongs to another version of inlink: install inlink again", path)
-            return {}
+            return _none(
+                f"{path} belongs to another version of inlink (install inlink again)", level="WARNING"
+            )
         places: list[str] = about["kernels"]
         records = tuple(map(_record, about["records"]))
         functions = module.load((tuple(map(other, places)), records))
     except ImportError as error:
-        message = "%s cannot be loaded (%s): loops are compiled here, which takes up to a minute"
-        _log("WARNING", message, path, error)
-        return {}
+        return _none(f"{path} cannot be loaded ({error})", level="WARNING")
     return dict(zip(places, functions, strict=True))
 
 
-def _log(level: str, message: str, *values: object) -> None:
-    # This module is imported by most commands, and there is rarely something to log.
-    import logging
+def _none(reason: str, remedy: str = "", level: str = "") -> dict[str, Callable[..., Any]]:
+    """Note why there is no machine code. With a level, log it too."""
+    global missing
+    missing = f"{reason}: pip install 'inlink[jit]'{remedy}"
+    if level:
+        # This module is imported by most commands, and there is rarely something to log.
+        import logging
 
-    logging.getLogger("inlink.compiling").log(getattr(logging, level), message, *values)
+        message = "%s: loops are compiled here, which takes up to a minute"
+        logging.getLogger("inlink.compiling").log(getattr(logging, level), message, reason)
+    return {}
 
 
 def _processor_flags() -> frozenset[str]:
