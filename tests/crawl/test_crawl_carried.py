@@ -304,11 +304,13 @@ def test_numbers_follow_the_order_of_all_links(tmp_path_factory, links, scored):
 @pytest.mark.parametrize("odd", ["/odd", "http://a.com/\u00fc", "mailto:x"])
 @pytest.mark.parametrize("kind", [str, lambda url: Link(url, 0.5, b"data", text="Text")])
 def test_only_odd_links_of_a_page_are_parsed(world, monkeypatch, odd, kind):
-    parsed = []
-    forms = Base.forms
-    monkeypatch.setattr(
-        Base, "forms", lambda base, hrefs, refused: parsed.extend(hrefs) or forms(base, hrefs, refused)
-    )
+    parsed, forms = [], Base.forms
+
+    def noted(base, hrefs, refused):
+        parsed.extend(hrefs)
+        return forms(base, parsed, refused)
+
+    monkeypatch.setattr(Base, "forms", noted)
     crawl = world.open()
     crawl.seed([A])
     crawl.crawled(A, [kind(url) for url in (A + "1", odd, A + "2")])

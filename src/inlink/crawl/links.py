@@ -273,29 +273,30 @@ def to_lines(
         return LinkLines(b"", 0, scores, texts, {})
     lines = "\n".join(hrefs).encode("utf-8", "surrogatepass") + b"\n"
     plain = np.zeros(count, np.bool_)
-    # A link with a variant stands for a request of its own, such as a form's, perhaps to the page itself.
-    variants = [place for place, link in carried.items() if link.variant]
-    data = {place: link.data for place, link in carried.items()}
+    variants = [place for place, link in carried.items() if link.variant] if carried else []
+    data = {place: link.data for place, link in carried.items()} if carried else {}
     # Most links are plain if a link extractor has made them absolute.
     one_each = rules is None and lines.count(b"\n") == count
     if one_each and plain_lines(lines, MAX_LENGTH, CLASSES, plain) and not variants:
         return LinkLines(lines, count, scores, texts, data)
     plain[variants] = True
+    odd = np.flatnonzero(~plain).tolist()
     base, forms = Base(page_url(), rules=rules, self_links=self_links), list[str | None](hrefs)
-    whole = Base(base.url, rules=rules, self_links=True) if variants else base
-    for resolver, places in ((base, np.flatnonzero(~plain).tolist()), (whole, variants)):
-        found = resolver.forms([hrefs[place] for place in places], refused)
-        for place, form in zip(places, found, strict=True):
-            forms[place] = form
-    for place in variants:
-        forms[place] = forms[place] and f"{forms[place]}#{carried[place].variant}"
-    kept = [place for place, form in enumerate(forms) if form is not None]
-    if len(kept) < count:
+    for place, form in zip(odd, base.forms(map(hrefs.__getitem__, odd), refused), strict=True):
+        forms[place] = form
+    if variants:
+        # A link with a variant stands for a request of its own, such as a form's, perhaps to the page itself.
+        whole = Base(base.url, rules=rules, self_links=True)
+        for place, form in zip(variants, whole.forms(map(hrefs.__getitem__, variants), refused), strict=True):
+            forms[place] = form and f"{form}#{carried[place].variant}"
+    if None in forms:
+        kept = [place for place, form in enumerate(forms) if form is not None]
+        forms = [forms[place] for place in kept]
         scores = scores[kept] if len(scores) else scores
         texts = [texts[place] for place in kept] if texts else texts
         data = {line: data[place] for line, place in enumerate(kept) if place in data}
-    lines = "".join([f"{form}\n" for form in forms if form is not None]).encode("ascii")
-    return LinkLines(lines, len(kept), scores, texts, data)
+    lines = "\n".join([*cast(list[str], forms), ""]).encode("ascii")
+    return LinkLines(lines, len(forms), scores, texts, data)
 
 
 def canonical_lines(links: SplitLinks) -> bytes:
