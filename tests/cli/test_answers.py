@@ -176,12 +176,12 @@ def test_a_wrong_line_says_what_is_right(world: Path, command: str, says: str):
 
 
 def test_a_crawl_and_a_file_are_folded(world: Path):
-    assert "1 nodes" in run("fold", "site", "-o", "hosts", "--level", "host").stdout
+    assert "1 node," in run("fold", "site", "-o", "hosts", "--level", "host").stdout
     assert inlink.Graph.open("hosts").names[0] == "org.example.a"
     Path("pages.tsv").write_text(f"{SITE}\thttps://b.example.org/\n")
     run("fold", "pages.tsv", "-o", "domains", "--level", "domain")
     assert list(inlink.Graph.open("domains").names) == ["org.example"]
-    assert "1 nodes" in run("subgraph", "site", "-o", "fetched", "--crawled").stdout
+    assert "1 node," in run("subgraph", "site", "-o", "fetched", "--crawled").stdout
 
 
 # -- pages by the ends of their URLs --------------------------------------------------------------------------------

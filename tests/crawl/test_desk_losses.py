@@ -55,7 +55,7 @@ def test_an_answer_resets_the_losses(world, answer):
         one = hello(crawl)
         world.clock.now += 10
         (task,) = crawl.desk.next(one, 1).tasks
-        assert crawl.desk.report(one, [answer(task.lease)]) == [Receipt(True)]
+        assert crawl.desk.report(one, [answer(task.lease)])[0].counted
         if answer is Crawled:
             assert world.state(A) == "crawled"
             return

@@ -3,11 +3,13 @@
 import inspect
 import json
 import math
+import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
@@ -248,6 +250,7 @@ def test_the_settings_that_were_given_are_kept(tmp_path_factory, changes, schedu
     settings = replace(settings_of(changes, Settings()), revisit=schedule)
     data = json.loads(encoded(settings))
     assert "url_rules" not in data  # those are in the header, which never changes
+    assert data.pop("check") == zlib.crc32(msgspec.json.encode(data))
     again = {
         name: None if data[name] is None else group(**data[name])
         for name, group in GROUPS.items()

@@ -280,4 +280,6 @@ def test_top_has_hub_scores(folder):
         crawl.crawled(crawl.next(1)[0], links=[AX, AY])
     run("rank", folder.with_name("c"), "--algorithm", "hits")
     assert run("top", folder.with_name("c"), "--by", "hits", "-n", 1, "--hubs") == f"1\t0\t1\t{A}\n"
-    assert len(run("top", folder.with_name("c"), "--by", "hits", "--all").splitlines()) == 3
+    assert (
+        len(run("top", folder.with_name("c"), "--by", "hits", "--uncrawled", "--foreign").splitlines()) == 3
+    )

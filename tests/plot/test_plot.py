@@ -19,6 +19,7 @@ from scipy.stats import spearmanr
 import inlink
 from inlink import Graph, Ranking, plot
 from inlink.base.progress import Work, reporting
+from inlink.base.table import counted
 from inlink.errors import OutputError, ParameterError, UnknownNodeError
 from inlink.graph.names import encode
 from inlink.graph.neighbours import arcs_between, specific_arcs
@@ -69,7 +70,7 @@ def test_degrees_are_the_share_of_nodes_with_at_least_so_many(made: Arcs):
         x, share = line.get_xydata().T
         assert x.tolist() == sorted(set(found[found > 0].tolist()))
         assert share == pytest.approx([np.mean(found >= d) for d in x])
-        assert f"; {np.sum(found == 0)} nodes (" in line.get_label()
+        assert f"; {counted(int(np.sum(found == 0)), 'node')} (" in line.get_label()
 
 
 @few
@@ -116,7 +117,7 @@ def test_pictures_that_cannot_be_drawn_are_refused():
         plot.rank_against_degree(graph, ranking([1.0, 2.0]))
     with pytest.raises(ParameterError, match="another graph"):
         plot.neighbourhood(graph, inlink.pagerank(Graph.from_arcs([(1, 0), (1, 2)])))
-    with pytest.raises(ParameterError, match="of 2 and 3 nodes"):
+    with pytest.raises(ParameterError, match="of 2 and of 3 nodes"):
         plot.compare(ranking([1.0, 2.0]), ranking([1.0, 2.0, 3.0]))
 
 

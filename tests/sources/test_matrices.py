@@ -40,7 +40,7 @@ def test_matrices(tmp_path):
         ("coordinate real skew-symmetric\n1 1 0\n", r"got skew-symmetric"),
         (
             "coordinate real general\n2 2 2\n1 2 1\n",
-            r"truncated or damaged: it has 1 entries, but its header says 2",
+            r"truncated or damaged: it has 1 entry, but its header says 2",
         ),
         (
             "coordinate real general\n% x\n2 2 1\n1 3 1\n",

@@ -196,7 +196,7 @@ def test_tables_that_are_no_arcs_are_refused(spark):
         ParameterError, match="must have integers in the columns source and target; it has a: string"
     ):
         ranked([("x", 1)], "a string, target long")
-    with pytest.raises(ParameterError, match="1 rows of the table of arcs have no source"):
+    with pytest.raises(ParameterError, match="the table of arcs has 1 row without a source"):
         ranked([(None, 1), (1, 2)], "source long, target long")
     with pytest.raises(ParameterError, match="a weight not above 0"):
         ranked([(1, 2, -1.0)], "source long, target long, weight double")
@@ -243,7 +243,7 @@ def test_the_command_ranks_folders_and_tables(spark, graph, tmp_path, monkeypatc
     run("spark", "rank", "edges.txt", "-o", "ranks.parquet", "--tol", "1e-10")
     assert abs(inlink.Ranking.read("ranks.parquet").values - exact).sum() <= 1e-9
     Path("edges.txt").write_text("a\tb\n")
-    with pytest.raises(ParameterError, match="1 rows of the table of arcs have no source"):
+    with pytest.raises(ParameterError, match="the table of arcs has 1 row without a source"):
         run("spark", "rank", "edges.txt", "-o", "ranks.csv")
     with pytest.raises(InputError, match=r"none.parquet: cannot be read"):
         run("spark", "rank", "none.parquet", "-o", "ranks.csv")

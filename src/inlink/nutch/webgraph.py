@@ -136,7 +136,7 @@ def webgraph(
     >>> from inlink.nutch.webgraph import webgraph
     >>> links = [("http://a.example.com/", "http://b.example.com/"), ("http://a.example.com/", "http://c.example.org/")]
     >>> webgraph(Graph.from_arcs(links))
-    <inlink graph: 2 nodes, 1 arcs>
+    <inlink graph: 2 nodes, 1 arc>
     """
     moment = int((time.time() if now is None else now) * 1000)
     tally = Tally(strict)

@@ -153,25 +153,26 @@ async def _run(
         # All objects that exist now stay. A full collection would go through them: 70 ms of CPU without any reply.
         gc.collect()
         gc.freeze()
-        # A program that reads the address below may connect at once.
-        listener.listen(BACKLOG)
-        scheme = "http" if context is None else "https"
-        name, port = listener.getsockname()[:2]
-        shown = f"[{name}]" if ":" in name else name
-        for crawl in crawls:
-            say(f"{scheme}://{shown}:{port}/v1/crawls/{quote(crawl, safe='')}")
-        say(f"dashboard, for a browser: {scheme}://{shown}:{port}/")
-        if options.grpc_port is not None:
-            say(f"URLFrontier: {await _urlfrontier(site, options)}")
-        if site.is_open:
-            say(
-                "no token is needed: everybody on this machine may do everything here "
-                "(inlink token add changes that)"
-            )
         server = Server(
             site, options.names, context, peer_connections=options.peer_connections, proxies=options.proxies
         )
-        await server.serve([listener])
+        # A program that reads the address below may connect at once, and one that waits for the port may send a signal.
+        with server.capture_signals():
+            listener.listen(BACKLOG)
+            scheme = "http" if context is None else "https"
+            name, port = listener.getsockname()[:2]
+            shown = f"[{name}]" if ":" in name else name
+            for crawl in crawls:
+                say(f"{scheme}://{shown}:{port}/v1/crawls/{quote(crawl, safe='')}")
+            say(f"dashboard, for a browser: {scheme}://{shown}:{port}/")
+            if options.grpc_port is not None:
+                say(f"URLFrontier: {await _urlfrontier(site, options)}")
+            if site.is_open:
+                say(
+                    "no token is needed: everybody on this machine may do everything here "
+                    "(inlink token add changes that)"
+                )
+            await server.serve([listener])
     finally:
         await site.close()
 

@@ -146,7 +146,7 @@ class TableRows:
         (arcs, bad, low, high) = collected(sums)[0]
         if bad:
             raise ParameterError(
-                f"{counted(bad, 'row')} of the table of arcs have no source, no target, or a weight not above 0"
+                f"the table of arcs has {counted(bad, 'row')} without a source or target, or with a weight not above 0"
             )
         most_nodes = MAX_NODES if num_nodes is None else num_nodes
         if arcs and (low < 0 or high >= most_nodes):
