@@ -11,8 +11,8 @@ MINUTES := 5
 SEED := 1
 CODE := $(CURDIR)/.cache/machinecode
 CHECKED := $(CURDIR)/.cache/checkedcode
-# Tests spend a fifth of their time waiting for other processes. One more worker than processors uses that time.
-WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+# Tests spend a fifth of their time waiting for other processes. Two more workers than processors use that time.
+WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
 # tests with targets of their own
 APART := --ignore=tests/bench --ignore=tests/install
 .PHONY: demo dashboard docs man test bench-test bounds mutants mutants-python quick coverage search torture tables proto wheel wheel-test clean
