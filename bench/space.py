@@ -68,7 +68,7 @@ def _arrays(crawl: inlink.Crawl) -> dict[str, AnyArray]:
     """All columns of a crawl, by name."""
     front, pages = crawl._frontier, crawl._pages
     queue = front.queue
-    owners: list[dict[str, Any]] = [vars(pages.columns), vars(pages.table), vars(front.policy)]
+    owners: list[dict[str, Any]] = [vars(pages), vars(pages.table), vars(front.policy)]
     owners += [
         queue.waiting._asdict() | {"hosts": pages.hosts},
         queue.slots._asdict(),
@@ -86,8 +86,8 @@ def _measured(crawl: inlink.Crawl) -> dict[str, Any]:
         found[group] = [sum(one[kind] for one in sizes) / known for kind in (0, 1)]
     return {
         "known": known,
-        "hosts": crawl._pages.num_hosts,
-        "crawled": crawl._pages.num_crawled,
+        "hosts": crawl._pages.tally.hosts,
+        "crawled": crawl._pages.tally.crawled,
         "bytes": found,
     }
 

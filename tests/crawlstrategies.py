@@ -136,7 +136,7 @@ def columns(pages: Any) -> dict[str, Any]:
     known = range(n)
     return {
         "pages": [pages.page(page) for page in known],
-        "hosts": [pages.host(int(host)) for host in pages.hosts[:n]],
+        "hosts": [pages.table.host(int(host)) for host in pages.hosts[:n]],
         "host numbers": pages.hosts[:n].tolist(),
         "states": pages.states[:n].tolist(),
         "errors": pages.errors[:n].tolist(),
@@ -149,8 +149,8 @@ def columns(pages: Any) -> dict[str, Any]:
         "survivors": [pages.survivor(page) for page in known],
         "rows": sorted(zip(pages.crawled()[0].tolist(), pages.crawled()[1].tolist(), strict=True)),
         "given": dict(pages.given),
-        "found": pages.find(pages.urls(list(known))).tolist(),
-        "counts": (n, pages.num_hosts, pages.num_crawled, pages.num_events, pages.urls_end),
+        "found": pages.table.find(pages.urls(list(known))).tolist(),
+        "counts": (n, pages.tally.hosts, pages.tally.crawled, pages.tally.events, pages.tally.url_bytes),
         "by state": pages.state_counts.tolist(),
         "losses": pages.losses[:n].tolist(),
     }

@@ -55,7 +55,7 @@ def later_log(folder: Path, *, synced: bool = True) -> logs.Log:
     """The log of a closed crawl, open for more events; with ``synced=False``, they are not synced by themselves."""
     pages = known_pages(folder)
     log = logs.Log(folder, hash_seed=pages.hash_seed)
-    log.go_on(pages.urls_end, pages.events_end, pages.tally.frames, pages.num_pages, pages.synced)
+    log.go_on(pages.tally.url_bytes, pages.frames.end, pages.tally.frames, pages.num_pages, pages.synced)
     if not synced:
         log._stop.set()
     pages.close()
@@ -87,7 +87,7 @@ def links_to(pages: Pages, page: int) -> npt.NDArray[np.uint32]:
 def inlinks(pages: Pages, page: int) -> npt.NDArray[np.uint32]:
     """The pages whose latest visits link to a page, uint32[k], increasing."""
     crawled, places = pages.crawled()
-    return np.sort(crawled[rows_with(pages.log, places, np.uint64(page))])
+    return np.sort(crawled[rows_with(pages.frames.log, places, np.uint64(page))])
 
 
 def look_up(place: Path, asked: str | int) -> Page | None:

@@ -67,7 +67,7 @@ def test_crawl_info(folder: Path):
     assert found["bytes"]["urls.txt"] == (folder / "urls.txt").stat().st_size
     assert found["bytes"]["events.log"] == (folder / "events.log").stat().st_size
     with look_at(folder) as frontier:
-        assert found["events"] == frontier.pages.num_events
+        assert found["events"] == frontier.pages.tally.events
     told = run("crawl-info", folder)
     assert re.search(r"^began +1970-01-01 01:23:20 UTC$", told, re.M)
     assert re.search(r"^writer +none$", told, re.M)

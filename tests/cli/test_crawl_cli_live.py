@@ -98,12 +98,12 @@ def test_seeds_and_reloads_reach_a_running_crawl(tmp_path: Path):
         assert "inbox" in shell("seed", folder, "-", cwd=tmp_path, stdin=f"{url}\t0.5\n")
         soon(lambda: state() == "gone, not waiting")
         with look_at(folder) as frontier:
-            events = len(frontier.pages.frames_of_kind(RELOAD))
+            events = len(frontier.pages.frames.of_kind(RELOAD))
         assert "inbox" in shell("reload", folder, "--gone", cwd=tmp_path)
         soon(lambda: pending(folder) == [])
 
         def reloaded() -> bool:
             with look_at(folder) as frontier:
-                return len(frontier.pages.frames_of_kind(RELOAD)) > events
+                return len(frontier.pages.frames.of_kind(RELOAD)) > events
 
         soon(reloaded)

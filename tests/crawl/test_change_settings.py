@@ -40,12 +40,12 @@ def test_every_setting_changes_or_says_that_it_needs_opening(world, name):
         assert (crawl.settings, crawl.view.info().events) == (before, events)
         return
     crawl.next(1)
-    events = len(stored_pages(crawl).frames_of_kind(SETTINGS))
+    events = len(stored_pages(crawl).frames.of_kind(SETTINGS))
     assert got(crawl.change_settings(**as_given(name, OTHERS[name])), name) == OTHERS[name]
-    assert len(stored_pages(crawl).frames_of_kind(SETTINGS)) == events + 1
+    assert len(stored_pages(crawl).frames.of_kind(SETTINGS)) == events + 1
     assert crawl.settings == stored(world.folder)
     crawl.change_settings(**as_given(name, OTHERS[name]))
-    assert len(stored_pages(crawl).frames_of_kind(SETTINGS)) == events + 1  # nothing was to change
+    assert len(stored_pages(crawl).frames.of_kind(SETTINGS)) == events + 1  # nothing was to change
     kept = crawl.settings
     world.close()
     (world.folder / "settings.json").unlink()  # the log has them too

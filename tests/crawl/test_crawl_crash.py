@@ -102,9 +102,9 @@ READER = """
             reader = known_pages(folder)
         reader.refresh()
         pages, places = reader.crawled()
-        now = (reader.num_pages, reader.num_events, reader.events_end, len(pages))
+        now = (reader.num_pages, reader.tally.events, reader.frames.end, len(pages))
         assert all(one >= other for one, other in zip(now, before)), (before, now)
-        assert not len(pages) or (pages.max() < reader.num_pages and places.max() < reader.events_end)
+        assert not len(pages) or (pages.max() < reader.num_pages and places.max() < reader.frames.end)
         before, rounds = now, rounds + 1
         if rounds % 10 == 0:
             seen = look(folder)
@@ -358,13 +358,13 @@ def test_a_power_cut(tmp_path, monkeypatch, sync):
             end = last.place if last is not None and last.kind == "renewed" else len(raw)
             assert len(raw) == crawl.view.info().event_bytes
             assert raw[:end] == final[:end]  # a prefix, and nothing else
-            assert (copy / logs.URLS).stat().st_size == stored_pages(crawl).urls_end
+            assert (copy / logs.URLS).stat().st_size == stored_pages(crawl).tally.url_bytes
             if sync == "full":
                 assert end >= acknowledged
             lost += end < len(files[logs.EVENTS])
             before = crawl.view.info().pages
             assert crawl.seed(["http://after.com/"]) == 1
-            assert stored_pages(crawl).find(["http://after.com/"]).tolist() == [before]
+            assert stored_pages(crawl).table.find(["http://after.com/"]).tolist() == [before]
         with opened(copy, clock, policy="first-come") as crawl:
             assert crawl.page("http://after.com/").state == "discovered"
             assert "cut off" not in crawl.recovered
@@ -399,7 +399,7 @@ def test_a_file_that_shrinks_under_a_reader_does_not_kill_it(tmp_path):
             reader.refresh()
             crawl.seed(["http://b.com/"])
             reader.refresh()
-        assert (reader.num_pages, reader.num_events) == (2, 4)
+        assert (reader.num_pages, reader.tally.events) == (2, 4)
         reader.close()
     """
     child = started(code, tmp_path / "c")
@@ -421,9 +421,9 @@ def test_an_index_of_a_crawl_that_broke_is_not_believed(tmp_path, monkeypatch):
     crawl.close()
     monkeypatch.undo()
     crawl = opened(tmp_path / "c", Clock())
-    assert stored_pages(crawl).find(["http://lost.com/1"])[0] == np.uint32(0xFFFFFFFF)
+    assert stored_pages(crawl).table.find(["http://lost.com/1"])[0] == np.uint32(0xFFFFFFFF)
     crawl.seed(["http://c.com/", "http://d.com/", "http://e.com/"])
     reader = known_pages(tmp_path / "c")  # as if the crawl were killed here
-    assert reader.find([f"http://{k}.com/" for k in "abcde"]).tolist() == [0, 1, 2, 3, 4]
+    assert reader.table.find([f"http://{k}.com/" for k in "abcde"]).tolist() == [0, 1, 2, 3, 4]
     reader.close()
     crawl.close()

@@ -180,7 +180,7 @@ def test_an_exception_at_any_step_costs_nothing_that_was_acknowledged(owner, nam
             steps[k](twin)
         for url in expected.values():
             mine, other = stored_pages(crawl), stored_pages(twin)
-            page, same = int(mine.find([url])[0]), int(other.find([url])[0])
+            page, same = int(mine.table.find([url])[0]), int(other.table.find([url])[0])
             assert sorted(mine.urls(mine.links(page))) == sorted(other.urls(other.links(same))), url
             assert mine.carried(page) == other.carried(same)
         crawl.close()

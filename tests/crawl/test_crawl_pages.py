@@ -39,7 +39,7 @@ def test_a_crash_between_two_events_lets_nothing_forbidden_through(world):
     crawl = world.open(rules=rules)
     crawl.seed([A])
     crawl.crawled(crawl.next(1)[0], ["/no", "/yes"])
-    place = stored_pages(crawl).frames_of_kind(EXCLUDE)[-1]
+    place = stored_pages(crawl).frames.of_kind(EXCLUDE)[-1]
     world.close()
     events = world.folder / logs.EVENTS
     events.write_bytes(events.read_bytes()[:place])
@@ -73,7 +73,7 @@ def test_merged_pages_keep_their_inlinks(world, how):
     assert (page.state, page.crawls) == ("crawled", 1)
     assert rank("new") == pytest.approx(had)
     pages = stored_pages(crawl)
-    old, new, other = pages.find([A + "old", A + "new", A + "other"]).tolist()
+    old, new, other = pages.table.find([A + "old", A + "new", A + "other"]).tolist()
     assert pages.survivor(old) == new
     assert inlinks(pages, new).tolist() == [0, old]
     assert pages.links(new).tolist() == [other]
@@ -272,7 +272,7 @@ def test_no_link_breaks_a_crawl(tmp_path_factory, links, scored):
         assert len(pages.links(0)) + sum(crawl.refused.values()) <= 3 * len(links) + 1
         urls = pages.urls(list(range(pages.num_pages)))
         assert len(set(urls)) == len(urls)
-        assert pages.find(urls).tolist() == list(range(len(urls)))
+        assert pages.table.find(urls).tolist() == list(range(len(urls)))
         assert all(url.isascii() and " " not in url and "\n" not in url for url in urls)
     with opened(folder, clock, policy="first-come") as crawl:
         assert differences(before, memory(crawl)).keys() <= {"counts"}

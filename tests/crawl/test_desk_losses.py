@@ -236,8 +236,8 @@ def test_a_renewal_holds_after_reopening(world):
     world.clock.now += 100
     crawl.desk.next(one, 0)
     assert world.state(A) == "discovered"
-    assert len(stored_pages(crawl).frames_of_kind(RENEWED)) == 1
-    assert len(stored_pages(crawl).frames_of_kind(LOST)) == 1
+    assert len(stored_pages(crawl).frames.of_kind(RENEWED)) == 1
+    assert len(stored_pages(crawl).frames.of_kind(LOST)) == 1
 
 
 def test_a_caller_that_repeats_nothing_writes_no_report(world):
@@ -246,4 +246,4 @@ def test_a_caller_that_repeats_nothing_writes_no_report(world):
     one = hello(crawl)
     (task,) = crawl.desk.next(one, 1).tasks
     crawl.desk.report(one, [Crawled(task.lease)])
-    assert not stored_pages(crawl).frames_of_kind(REPORTED)
+    assert not stored_pages(crawl).frames.of_kind(REPORTED)

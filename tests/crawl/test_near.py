@@ -125,7 +125,7 @@ def test_a_link_keeps_its_first_text_and_its_other_data(tmp_path):
         scores = [crawl.page(A + name).score for name in ("one", "two", "bare")]
         (inlink,) = crawl.why(A + "one").inlinks
         told = str(crawl.why(A + "one"))
-        carried = stored_pages(crawl).carried(stored_pages(crawl).page_of(A + "form#POST:1"))
+        carried = stored_pages(crawl).carried(stored_pages(crawl).table.page_of(A + "form#POST:1"))
     assert shown == {
         A: None,
         A + "one": "First text",

@@ -201,7 +201,7 @@ def test_a_merge_that_a_crash_prevented_is_made_up_for(world):
     a, c = crawl.next(2)
     crawl.crawled(a, canonical_link=C)
     crawl.crawled(c)
-    place = stored_pages(crawl).frames_of_kind(VISIT)[-1]
+    place = stored_pages(crawl).frames.of_kind(VISIT)[-1]
     events = world.folder / "events.log"
     raw = events.read_bytes()
     length = int.from_bytes(raw[place + 4 : place + 8], "little")
@@ -219,7 +219,7 @@ def test_the_same_canonical_page_again_is_no_event(world):
         crawl.crawled(A, canonical_link=C)
     crawl.crawled(A, canonical_link=A)
     crawl.crawled(A, canonical_link=A)
-    assert len(stored_pages(crawl).frames_of_kind(CANONICAL)) == 2
+    assert len(stored_pages(crawl).frames.of_kind(CANONICAL)) == 2
 
 
 # -- a twin ---------------------------------------------------------------------------------------------------------

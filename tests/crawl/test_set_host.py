@@ -420,7 +420,7 @@ def test_wild_wishes_are_damage_or_harmless(world):
     crawl = world.open(politeness=AT_ONCE)
     crawl.seed([A, B])
     crawl.set_host("a.com", block=5, delay=1, budget=2)
-    place = stored_pages(crawl).frames_of_kind(HOST_SET)[0]
+    place = stored_pages(crawl).frames.of_kind(HOST_SET)[0]
     end = crawl.view.info().event_bytes
     world.close()
     events, urls = (world.folder / EVENTS).read_bytes(), (world.folder / URLS).read_bytes()

@@ -248,7 +248,7 @@ def test_each_change_is_an_event_of_the_log(tmp_path):
 
     def events() -> list[tuple[float, dict[str, Any]]]:
         reader = known_pages(folder)
-        frames = [reader.frame(place) for place in reader.frames_of_kind(SETTINGS)]
+        frames = [reader.frames.frame(place) for place in reader.frames.of_kind(SETTINGS)]
         reader.close()
         return [(frame.time, json.loads(frame.payload)) for frame in frames]
 

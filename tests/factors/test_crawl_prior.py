@@ -3,6 +3,7 @@
 import gzip
 import math
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from inlink.factors.prior import HostPrior
 from inlink.graph.names import Names
 from inlink.sources.ranklists import host_places
 from inlink.store.backup import backup
+from inlink.store.kernels.columns import CrawlCounters
 from inlink.store.prior import PRIOR, HostPlaces, keep_places
 from inlink.urls.hosts import registered_domain
 
@@ -136,16 +138,14 @@ def test_scores_and_trust_scale_the_prior(tmp_path, prior):
 
 @given(st.lists(st.floats(2**-20, 2**20, width=32), min_size=2, max_size=9), st.integers(1, 999))
 def test_links_and_better_places_never_lower_a_priority(ranks, place):
-    class OneHost:
-        num_hosts = 1
-        hosts = np.zeros(10, np.uint32)
-
-        def host(self, _):
-            return "h1.example"
-
+    pages_of = SimpleNamespace(
+        tally=CrawlCounters(hosts=1),
+        hosts=np.zeros(10, np.uint32),
+        table=SimpleNamespace(host=lambda _: "h1.example"),
+    )
     names = {f"h{k}.example": 2000.0 - k for k in range(1000)}
     names["h1.example"] = 2000.5 - place
-    prior = HostPrior(OneHost(), HostPlaces.of(names))  # type: ignore[arg-type]
+    prior = HostPrior(pages_of, HostPlaces.of(names))
     pages, rank = np.arange(len(ranks), dtype=np.uint32), np.sort(np.array(ranks, np.float32))
     added = prior.added(pages, rank, np.float32(T))
     full = np.float32(T) * prior.places.priors(prior.places.find(["h1.example"]))[0]

@@ -111,7 +111,7 @@ def test_many_pages(world, monkeypatch):
     crawl.seed(urls)
     assert crawl.exclude_host("a.com", "why") == 50
     assert {crawl.page(url).error for url in urls} == {"why"}
-    assert len(frontier_in(crawl).pages.frames_of_kind(EXCLUDE)) == 8
+    assert len(frontier_in(crawl).pages.frames.of_kind(EXCLUDE)) == 8
 
 
 @settings(max_examples=30)
@@ -131,7 +131,10 @@ def test_reopening_changes_nothing(tmp_path_factory, history, when, older):
             assert len(frontier_in(crawl).queue) <= waiting
             for page in range(frontier_in(crawl).pages.num_pages):
                 if page in frontier_in(crawl).queue and older is None:
-                    assert frontier_in(crawl).pages.host(int(frontier_in(crawl).pages.hosts[page])) != "a.com"
+                    assert (
+                        frontier_in(crawl).pages.table.host(int(frontier_in(crawl).pages.hosts[page]))
+                        != "a.com"
+                    )
     crawl.pause()  # no time passes while it is closed
     crawl.resume()
     before = whole(crawl)
@@ -145,8 +148,8 @@ def test_wild_exclusions_are_damage_or_harmless(world):
     crawl = world.open(politeness=AT_ONCE)
     crawl.seed([A, B])
     crawl.exclude_host("a.com", "why")
-    (place,) = frontier_in(crawl).pages.frames_of_kind(EXCLUDE)
-    end = frontier_in(crawl).pages.events_end
+    (place,) = frontier_in(crawl).pages.frames.of_kind(EXCLUDE)
+    end = frontier_in(crawl).pages.frames.end
     world.close()
 
     def use(crawl):

@@ -176,7 +176,7 @@ def test_times_in_the_log_never_go_back(tmp_path):
     with opened(tmp_path / "c", clock) as crawl:
         crawl.next(1)
         pages = frontier_in(crawl).pages
-        times = [pages.frame(place).time for place in pages.frames_of_kind(*range(1, len(KINDS)))]
+        times = [pages.frames.frame(place).time for place in pages.frames.of_kind(*range(1, len(KINDS)))]
         assert times == sorted(times)
         assert times[-1] == clock.now + 50
 

@@ -167,8 +167,8 @@ def test_wild_dates_are_damage_or_harmless(world):
     crawl.seed([A, B])
     crawl.crawled(crawl.next(1)[0])
     crawl.set_due(A, 50)
-    (place,) = frontier_in(crawl).pages.frames_of_kind(DUE)
-    end = frontier_in(crawl).pages.events_end
+    (place,) = frontier_in(crawl).pages.frames.of_kind(DUE)
+    end = frontier_in(crawl).pages.frames.end
     world.close()
 
     def use(crawl):

@@ -114,7 +114,7 @@ def test_visits_between_a_request_and_its_adoption_are_not_lost(tmp_path):
         lease = frontier_in(crawl).queue.take(1, 0.0)[0][0]  # a page that the ranking knows as waiting
         before = frontier_in(crawl).pages.num_pages
         crawl.crawled(frontier_in(crawl).pages.url(int(lease)), ["http://new.example/"])
-        assert told["covers"] < frontier_in(crawl).pages.events_end
+        assert told["covers"] < frontier_in(crawl).pages.frames.end
         assert adopt(frontier_in(crawl))
         mine = float(ranks(crawl)[lease])
         assert ranks(crawl)[before] == pytest.approx(0.15 + 0.85 * mine, rel=1e-4)
@@ -325,16 +325,16 @@ def test_a_garbled_ranking_is_not_used(tmp_path, caplog, policy, use_scores):
             "ten times": sound * np.float32(10),
         }
         for name, values in garbled.items():
-            publish(folder, values, meta | {"covers": frontier_in(crawl).pages.events_end})
+            publish(folder, values, meta | {"covers": frontier_in(crawl).pages.frames.end})
             assert not adopt(frontier_in(crawl)), name
             assert frontier_in(crawl).ranking_fault is not None
             assert ranks(crawl) == pytest.approx(good)
         for wrong in ({"covers": "x"}, {"covers": 1 << 60}, {"algorithm": 7}):
-            publish(folder, sound, meta | {"covers": frontier_in(crawl).pages.events_end} | wrong)
+            publish(folder, sound, meta | {"covers": frontier_in(crawl).pages.frames.end} | wrong)
             assert not adopt(frontier_in(crawl)), wrong
         for key in ("damping",) if policy == "pagerank" else ("lambda",):
             for value in (0, -1, None, "x", float("nan")):
-                publish(folder, sound, meta | {"covers": frontier_in(crawl).pages.events_end, key: value})
+                publish(folder, sound, meta | {"covers": frontier_in(crawl).pages.frames.end, key: value})
                 assert not adopt(frontier_in(crawl)), (key, value)
         assert frontier_in(crawl).ranked_up_to == before
         publish(folder, garbled["huge"], meta)

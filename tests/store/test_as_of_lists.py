@@ -37,7 +37,7 @@ def crawled(folder, first, **given):
         for k in range(first, first + 12):
             for lease in crawl.next(1):
                 crawl.crawled(lease, [f"http://h{(k * j) % 5}.example/{(k * j) % 37}" for j in range(1, 7)])
-        events = stored_pages(crawl).num_events
+        events = stored_pages(crawl).tally.events
     return events, order(folder)
 
 
@@ -101,8 +101,8 @@ def test_a_list_that_is_gone_or_damaged_is_told(folder, moments, tmp_path):
 
 def test_a_log_that_names_no_lists_is_approximate(folder, moments, tmp_path):
     with inlink.Crawl(folder, clock=inlink.VirtualClock(1_000.0)) as crawl:
-        (place, *_) = stored_pages(crawl).frames_of_kind(SETTINGS)
-        data = msgspec.json.decode(stored_pages(crawl).frame(place).payload)
+        (place, *_) = stored_pages(crawl).frames.of_kind(SETTINGS)
+        data = msgspec.json.decode(stored_pages(crawl).frames.frame(place).payload)
         del data["lists"]
         crawl._journal.append(SETTINGS, payload=msgspec.json.encode(data))
     with as_of(folder, float("inf"), tmp_path) as was:

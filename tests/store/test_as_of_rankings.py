@@ -256,7 +256,7 @@ def event_of(folder, number):
     pages = known_pages(folder, with_urls=False)
     try:
         kinds = [kind for kind in range(1, 25) if kind != 23]
-        return int(np.searchsorted(pages.frames_of_kind(*kinds), place, "right"))
+        return int(np.searchsorted(pages.frames.of_kind(*kinds), place, "right"))
     finally:
         pages.close()
 

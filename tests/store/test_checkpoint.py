@@ -307,9 +307,13 @@ DERIVED = {
         "is_ours",
     }
     | {"ranking_fault", "ranked_up_to", "adopted", "trusted_at"},
-    "Pages": {"salt", "synced", "checkpoint", "frames"},
     # Views of arrays, files, and the counts of hosts, which are made when they are asked for.
-    "PageColumns": {
+    "Pages": {
+        "salt",
+        "synced",
+        "checkpoint",
+        "frames",
+        "table",
         "addresses",
         "hosts",
         "host_pages",
@@ -342,12 +346,10 @@ def test_each_attribute_is_kept_or_known_to_be_restored_otherwise(tmp_path, poli
     with opened(tmp_path / "crawl", Clock(), policy=policy) as crawl:
         front = inside(crawl)
         pages = front.pages
-        names = {name for name, _ in pages.parts()} | set(pages.small_parts()) | {"columns", "table"}
-        names |= set(pages.columns.__dict__) | set(pages.table.__dict__)
+        names = {name for name, _ in pages.parts()} | set(pages.small_parts())
         for owner, own in (
             (front, {"traps"}),
             (pages, names),
-            (pages.columns, {name for name, _ in pages.columns.parts()} | {"tally"}),
             (pages.table, {name for name, _ in pages.table.parts()} | {"tally"}),
             (front.policy, {*front.policy.columns, *front.policy.numbers}),
         ):

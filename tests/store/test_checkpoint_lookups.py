@@ -220,7 +220,7 @@ def test_a_flipped_bit_of_the_log_is_refused_before_its_use(kept, data):
 def read_all(folder: Path) -> None:
     """Open a crawl, and read all URLs and all events."""
     front = look(folder, Clock())
-    front.pages.text(0, front.pages.urls_end)
+    front.pages.table.text(0, front.pages.tally.url_bytes)
     list(front.events(0))
 
 
@@ -233,7 +233,7 @@ def test_an_opening_reads_no_old_block_of_the_log(kept, tmp_path, caplog):
         with pytest.raises(FolderError, match=r"urls.txt is damaged between bytes 0 and 256.*inlink repair"):
             stored_pages(crawl).url(0)
         with pytest.raises(FolderError, match=r"events.log is damaged between bytes 0 and 256.*backup"):
-            stored_pages(crawl).frame(0)
+            stored_pages(crawl).frames.frame(0)
         keep(crawl)
     (line,) = caplog.messages
     assert "cannot write a checkpoint" in line

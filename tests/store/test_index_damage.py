@@ -37,8 +37,8 @@ def folder(tmp_path: Path, monkeypatch) -> Path:
 def urls_of(folder: Path) -> list[str]:
     with closing(known_pages(folder)) as pages:
         found = [pages.url(page) for page in range(pages.num_pages)]
-        assert pages.find(found).tolist() == list(range(len(found)))
-        assert pages.page_of("http://a.com/none") == 0xFFFFFFFF
+        assert pages.table.find(found).tolist() == list(range(len(found)))
+        assert pages.table.page_of("http://a.com/none") == 0xFFFFFFFF
         return found
 
 

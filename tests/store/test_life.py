@@ -84,9 +84,9 @@ def test_the_fold_moves_a_page_as_the_table_says(state, visited):
 
             def append(kind: int, page: int = PAGE, **fields) -> None:
                 frame = log.append(kind, 1.0, page, **fields)[1]  # noqa: B023
-                fold(pages.columns.addresses, np.frombuffer(frame, np.uint8))
+                fold(pages.addresses, np.frombuffer(frame, np.uint8))
 
-            _, new, text = pages.number([f"http://a.com/{page}" for page in range(PAGE + 1)])
+            _, new, text = pages.table.number([f"http://a.com/{page}" for page in range(PAGE + 1)])
             append(kinds.SEED, kinds.NO_PAGE, new=new, urls=text)
             assert pages.states[PAGE] == MOVES[0].target == kinds.DISCOVERED
             if visited:
@@ -134,7 +134,7 @@ def moves_in(place: Path) -> Iterator[tuple[Move, int, int, bool]]:
             known = head.first + head.new
             before = pages.states[:known].copy()
             visited = [bool(pages.answers[page] and pages.visits[pages.answers[page]]) for page in named]
-            fold(pages.columns.addresses, frame)
+            fold(pages.addresses, frame)
             still = np.setdiff1d(np.arange(known), named)
             assert pages.states[still].tolist() == before[still].tolist()
             for page, over, has_visit in zip(named, overs, visited, strict=True):

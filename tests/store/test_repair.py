@@ -97,7 +97,7 @@ def assert_alike(original: Path, copy: Path, apart: set[int]) -> None:
             assert getattr(new, field) == getattr(old, field), (number, field)
         assert np.array_equal(after.links(number), before.links(number))
         assert after.carried(number) == before.carried(number)
-        assert after.page_of(old.url) == number
+        assert after.table.page_of(old.url) == number
     before.close()
     after.close()
 
@@ -226,7 +226,7 @@ def test_events_come_back_to_their_places(
     reader, original = known_pages(target), known_pages(folder)
     assert reader.num_pages == original.num_pages
     for page in range(original.num_pages):
-        assert reader.page_of(original.url(page)) in (page, layout.NO_PAGE)
+        assert reader.table.page_of(original.url(page)) in (page, layout.NO_PAGE)
     reader.close()
     original.close()
     with inlink.Crawl(target, clock=lambda: 2e6) as crawl:

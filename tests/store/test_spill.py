@@ -55,8 +55,8 @@ def everything(crawl: Crawl) -> dict[str, Any]:
             for name in ("hosts", "depths", "states", "errors", "answers")
         },
         "urls": pages.urls(range(known)),
-        "found": pages.find(pages.urls(range(known))).tolist(),
-        "host names": [pages.host(host) for host in range(pages.num_hosts)],
+        "found": pages.table.find(pages.urls(range(known))).tolist(),
+        "host names": [pages.table.host(host) for host in range(pages.tally.hosts)],
         "linkers": [pages.maker(page) for page in range(known)],
         "visits": [visit._replace(place=0) for visit in visits if visit],
         "traps": front.traps[:known].tolist(),
@@ -155,11 +155,11 @@ def test_finished_columns_are_mapped_from_a_file_without_a_name(tmp_path):
         crawl.crawled(SEEDS[0], SEEDS)
         assert spilled(crawl)
         front = inside(crawl)
-        table, columns = front.pages.table, front.pages.columns
-        for array in (table.checks, table.hosts, columns.depths):
+        table, pages = front.pages.table, front.pages
+        for array in (table.checks, table.hosts, pages.depths):
             assert mapping(array).endswith("(deleted)"), mapping(array)
         # Zeros take no memory and no file.
-        for array in (columns.carriers, front.traps):
+        for array in (pages.carriers, front.traps):
             assert not array[: front.pages.num_pages].any()
             assert "deleted" not in mapping(array)
         # A kill leaves nothing behind.

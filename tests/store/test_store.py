@@ -249,7 +249,7 @@ def test_a_crawl_is_what_its_log_says(history, policy, halfway):
         reader.refresh()
         looked = known_pages(place / "c")
         assert differences(columns(looked), columns(reader)) == {}
-        assert (looked.num_events, looked.events_end) == (reader.num_events, reader.events_end)
+        assert (looked.tally.events, looked.frames.end) == (reader.tally.events, reader.frames.end)
         assert [part.tolist() for part in looked.crawled()] == [part.tolist() for part in reader.crawled()]
         assert looked.hosts[: looked.num_pages].tolist() == live["host numbers"]
         assert looked.scores[: looked.num_pages].tolist() == live["scores"]
@@ -292,9 +292,9 @@ def test_a_log_shorter_than_its_index_is_read_without_it(tmp_path, monkeypatch):
     (tmp_path / "c" / logs.END).unlink()
     with opened(tmp_path / "c", Clock()) as crawl:
         assert crawl.page("http://b.com/") is None
-        assert inside(crawl).pages.find(["http://a.com/", "http://b.com/"]).tolist() == [0, NO_PAGE]
+        assert inside(crawl).pages.table.find(["http://a.com/", "http://b.com/"]).tolist() == [0, NO_PAGE]
         crawl.seed(["http://c.com/", "http://b.com/"])
-        assert inside(crawl).pages.find(["http://c.com/", "http://b.com/"]).tolist() == [1, 2]
+        assert inside(crawl).pages.table.find(["http://c.com/", "http://b.com/"]).tolist() == [1, 2]
 
 
 @example(SEEDED + [("next", 1), ("wait", 700.0), ("next", 0), ("failed", 0, None, None)])
@@ -324,19 +324,19 @@ def test_pages_are_counted_by_state_and_by_host(history, counted_from):
         pages = inside(crawl).pages
         for number, done in enumerate(history):
             if number == counted_from:
-                pages.columns.count_hosts()
+                pages.count_hosts()
             perform(crawl, clock, leases, done)
         if counted_from >= len(history):
-            pages.columns.count_hosts()
+            pages.count_hosts()
         states, hosts = pages.states[: pages.num_pages], pages.hosts[: pages.num_pages]
         assert pages.state_counts.tolist() == np.bincount(states, minlength=len(kinds.STATES)).tolist()
         for found, chosen in (
-            (pages.columns.host_pages, states >= 0),
-            (pages.columns.host_waiting, states == kinds.DISCOVERED),
-            (pages.columns.host_crawled, states == kinds.CRAWLED),
+            (pages.host_pages, states >= 0),
+            (pages.host_waiting, states == kinds.DISCOVERED),
+            (pages.host_crawled, states == kinds.CRAWLED),
         ):
-            expected = np.bincount(hosts[chosen], minlength=pages.num_hosts)
-            assert found[: pages.num_hosts].tolist() == expected.tolist()
+            expected = np.bincount(hosts[chosen], minlength=pages.tally.hosts)
+            assert found[: pages.tally.hosts].tolist() == expected.tolist()
         crawl.close()
 
 
@@ -374,4 +374,4 @@ def test_an_index_that_cannot_be_written_does_not_stop_the_crawl(tmp_path, monke
     assert not list((tmp_path / "c").glob(".*"))
     monkeypatch.undo()
     with opened(tmp_path / "c", Clock()) as crawl:
-        assert (stored_pages(crawl).num_pages, stored_pages(crawl).num_crawled) == (600, 300)
+        assert (stored_pages(crawl).num_pages, stored_pages(crawl).tally.crawled) == (600, 300)

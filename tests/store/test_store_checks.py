@@ -161,7 +161,7 @@ def test_a_torn_tail_with_whole_frames_behind_a_hole_is_cut(tmp_path: Path):
     """A power cut: pages of the file were written in any order, and nothing was synced behind a byte."""
     folder = crawl_folder(tmp_path / "c")
     reader = known_pages(folder)
-    end, known = reader.events_end, reader.num_pages
+    end, known = reader.frames.end, reader.num_pages
     reader.close()
     log = later_log(folder, synced=False)
     for number in range(4):
@@ -169,7 +169,7 @@ def test_a_torn_tail_with_whole_frames_behind_a_hole_is_cut(tmp_path: Path):
     log.abandon()
     flip(folder / EVENTS, end + HEAD_SIZE + 10)
     reader = known_pages(folder)
-    assert (reader.events_end, reader.num_pages) == (end, known)
+    assert (reader.frames.end, reader.num_pages) == (end, known)
     reader.close()
     with opened(folder, Clock(2e6), policy="hosts-in-turns") as crawl:
         assert "an unfinished event" in crawl.recovered

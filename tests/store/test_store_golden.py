@@ -83,7 +83,7 @@ def test_the_pages_of_a_golden_folder_are_read(folder: Path):
     assert pages.links(0).tolist() == [0, 1, 3]
     assert links_to(pages, 4).tolist() == []
     assert pages.losses[3] == 1
-    leases = pages.open_leases()
+    leases = pages.frames.open_leases()
     assert (leases.numbers.tolist(), leases.following) == ([], 5)
     assert [look_up(folder, number) for number in range(5)] == found
     pages.close()
@@ -91,8 +91,8 @@ def test_the_pages_of_a_golden_folder_are_read(folder: Path):
 
 def test_settings_are_the_first_event(folder: Path):
     reader = known_pages(folder)
-    place = reader.frames_of_kind(layout.SETTINGS)[0]
-    assert reader.frame(place).payload == SETTINGS
+    place = reader.frames.of_kind(layout.SETTINGS)[0]
+    assert reader.frames.frame(place).payload == SETTINGS
     reader.close()
 
 
@@ -113,7 +113,7 @@ def test_it_opens_as_a_crawl_as_a_graph_and_to_be_looked_at(folder: Path):
     pages.close()
     with inlink.Crawl(folder, clock=lambda: 1000.0, policy="hosts-in-turns") as crawl:
         assert crawl.settings.politeness.delay == 2.0  # as the log has it
-        assert stored_pages(crawl).num_events == 26
+        assert stored_pages(crawl).tally.events == 26
         # A page that was lost comes back alone.
         (lost,) = crawl.next(9)
         assert lost.url == "http://d.example/"
@@ -167,7 +167,7 @@ def test_an_old_folder_is_upgraded_by_whoever_opens_it(old: Path, way):
 
 def test_an_old_folder_is_crawled_on(old: Path):
     with inlink.Crawl(old, clock=lambda: 1000.0, policy="hosts-in-turns") as crawl:
-        assert stored_pages(crawl).num_events == 26
+        assert stored_pages(crawl).tally.events == 26
         assert crawl.next(9)
     verify(old)
 

@@ -141,4 +141,4 @@ def test_a_place_behind_the_log_is_no_frame(tmp_path: Path):
     pages = known_pages(GOLDEN)
     for place in (1, 2**20, 2**40, len(np.fromfile(GOLDEN / EVENTS, np.uint8)) - 3):
         with pytest.raises(FolderError, match="damaged"):
-            pages.frame(place)
+            pages.frames.frame(place)

@@ -25,7 +25,7 @@ def test_table_is_a_dict(batches, seed):
     hosts: dict[str, int] = {}
     with empty_pages(seed) as pages:
         for batch in batches:
-            assert pages.find(batch).tolist() == [twin.get(url, NO_PAGE) for url in batch]
+            assert pages.table.find(batch).tolist() == [twin.get(url, NO_PAGE) for url in batch]
             expected, text = [], ""
             for url in batch:
                 if url not in twin:
@@ -33,16 +33,16 @@ def test_table_is_a_dict(batches, seed):
                     hosts.setdefault(host_of(url), len(hosts))
                     text += url + "\n"
                 expected.append(twin[url])
-            numbers, new, written = pages.number(batch)
+            numbers, new, written = pages.table.number(batch)
             assert numbers.tolist() == expected
             assert (new, written) == (text.count("\n"), text.encode())
         assert pages.num_pages == len(twin)
-        assert pages.urls_end == sum(len(url) + 1 for url in twin)
-        assert pages.find(list(twin)).tolist() == list(twin.values())
-        assert [pages.page_of(url) for url in twin] == list(twin.values())
-        assert {pages.page_of(url + more) for url in twin for more in ("\n", "\nx", "ü")} <= {NO_PAGE}
+        assert pages.tally.url_bytes == sum(len(url) + 1 for url in twin)
+        assert pages.table.find(list(twin)).tolist() == list(twin.values())
+        assert [pages.table.page_of(url) for url in twin] == list(twin.values())
+        assert {pages.table.page_of(url + more) for url in twin for more in ("\n", "\nx", "ü")} <= {NO_PAGE}
         assert [pages.hosts[page] for page in twin.values()] == [hosts[host_of(url)] for url in twin]
-        assert [pages.host(host) for host in range(pages.num_hosts)] == list(hosts)
+        assert [pages.table.host(host) for host in range(pages.tally.hosts)] == list(hosts)
 
 
 NEIGHBOURS = st.builds(
@@ -58,9 +58,9 @@ NEIGHBOURS = st.builds(
 def test_hosts_that_follow_one_another(urls):
     """A URL that begins as the one before has its host; each other one is looked up."""
     with empty_pages() as pages:
-        found, new, _ = pages.number(urls)
+        found, new, _ = pages.table.number(urls)
         assert new == len(urls)
-        assert [pages.host(int(pages.hosts[page])) for page in found] == [host_of(url) for url in urls]
+        assert [pages.table.host(int(pages.hosts[page])) for page in found] == [host_of(url) for url in urls]
 
 
 def test_shards_grow():
@@ -74,16 +74,16 @@ def test_shards_grow():
                 f"http://h{k % 997}.com/{fnv(b'%d' % k):x}" for k in rng.integers(0, 90_000, size).tolist()
             ]
             expected = [twin.setdefault(url, len(twin)) for url in batch]
-            assert pages.number(batch)[0].tolist() == expected
+            assert pages.table.number(batch)[0].tolist() == expected
             assert ((pages.table.sizes == 0) | (pages.table.sizes >= before)).all()
             before = pages.table.sizes.copy()
             size = min(size * 3, 20_000)
         assert pages.table.sizes.min() > 200
         assert int(pages.table.counts.sum()) == pages.num_pages == len(twin)
-        assert pages.find(list(twin)).tolist() == list(twin.values())
-        assert (pages.find([url + "x" for url in twin]) == NO_PAGE).all()
-        assert pages.num_hosts == 997
-        assert [pages.host(int(pages.hosts[page])) for url, page in list(twin.items())[::50]] == [
+        assert pages.table.find(list(twin)).tolist() == list(twin.values())
+        assert (pages.table.find([url + "x" for url in twin]) == NO_PAGE).all()
+        assert pages.tally.hosts == 997
+        assert [pages.table.host(int(pages.hosts[page])) for url, page in list(twin.items())[::50]] == [
             host_of(url) for url in list(twin)[::50]
         ]
 
@@ -97,11 +97,11 @@ def test_hosts_move_to_larger_tables_in_steps(monkeypatch, at_a_time):
     with empty_pages() as pages:
         for turn, size in enumerate([700, *[1] * 300, 40, 3, 900, *[5] * 200, 2000, *[2] * 100, 20_000, 1]):
             batch = [f"http://h{k}.com/{turn}" for k in rng.integers(0, 60_000, size).tolist()]
-            numbers = pages.number(batch)[0]
+            numbers = pages.table.number(batch)[0]
             for url, page in zip(batch, numbers.tolist(), strict=True):
                 assert int(pages.hosts[page]) == hosts.setdefault(host_of(url), len(hosts))
             moving += pages.table._larger is not None
-        assert [pages.host(host) for host in range(pages.num_hosts)] == list(hosts)
+        assert [pages.table.host(host) for host in range(pages.tally.hosts)] == list(hosts)
         assert 2 * len(hosts) <= len(pages.table.host_slots) <= 8 * len(hosts)
         assert bool(moving) == (at_a_time < 1 << 20)
 
@@ -110,10 +110,10 @@ def test_a_table_without_address_space_says_so(monkeypatch):
     """A table with room for few slots refuses one day, and knows what it knew."""
     monkeypatch.setattr(urls_module, "_PAGES", 1 << 16)
     with empty_pages() as pages:
-        pages.number([f"http://a.com/{k}" for k in range(1000)])
+        pages.table.number([f"http://a.com/{k}" for k in range(1000)])
         with pytest.raises(StoreError, match="no address space"):
-            pages.number([f"http://a.com/{k}" for k in range(200_000)])
-        assert pages.find([f"http://a.com/{k}" for k in range(1000)]).tolist() == list(range(1000))
+            pages.table.number([f"http://a.com/{k}" for k in range(200_000)])
+        assert pages.table.find([f"http://a.com/{k}" for k in range(1000)]).tolist() == list(range(1000))
 
 
 def test_every_byte_of_a_url_counts():
@@ -122,8 +122,8 @@ def test_every_byte_of_a_url_counts():
     urls += [base[:k] for k in range(19, len(base))] + [base + "0" * k for k in range(1, 20)]
     for seed in (0, 1, 2**63 - 1):
         with empty_pages(seed) as pages:
-            assert pages.number(urls)[0].tolist() == list(range(len(urls)))
-            assert pages.find(urls[::-1]).tolist() == list(range(len(urls)))[::-1]
+            assert pages.table.number(urls)[0].tolist() == list(range(len(urls)))
+            assert pages.table.find(urls[::-1]).tolist() == list(range(len(urls)))[::-1]
 
 
 @pytest.mark.parametrize("length", [0, 100, 2000])

@@ -63,7 +63,7 @@ def killed_library(random: Random, place: Path) -> list[str]:
     if acknowledged:
         url = random.choice(acknowledged)
         reader = known_pages(folder)
-        number = int(reader.find([url])[0])
+        number = int(reader.table.find([url])[0])
         found = {reader.url(int(page)) for page in reader.links(number)}
         reader.close()
         if found != set(links_of(url)):

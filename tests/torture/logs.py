@@ -52,7 +52,7 @@ def _state(folder: Path) -> Any:
     with contextlib.closing(known_pages(folder)) as pages:
         return (
             pages.num_pages,
-            pages.num_events,
+            pages.tally.events,
             pages.states[: pages.num_pages].tobytes(),
             [pages.url(page) for page in range(pages.num_pages)],
             np.asarray(pages.crawled()[1]).tobytes(),

@@ -118,8 +118,8 @@ class Admission:
         pages = self.pages
         by_rule = np.zeros(pages.num_pages, np.uint64)
         record = struct_of(ExcludedRecord)
-        for place in pages.frames_of_kind(EXCLUDE):
-            frame = pages.frame(place)
+        for place in pages.frames.of_kind(EXCLUDE):
+            frame = pages.frames.frame(place)
             payload = frame.payload
             end = record.size + record.unpack_from(payload)[0]
             # An operator's exclusion is not a rule's, so a change of rules does not end it.
@@ -157,8 +157,8 @@ def _known_before(pages: Pages, rules: Rules | None) -> int:
     """Read from the log how many pages were known when the rules came into force."""
     wanted = msgspec.json.decode(msgspec.json.encode(rules))
     since: int | None = None
-    for place in pages.frames_of_kind(SETTINGS):
-        if _rules_in(pages.frame(place).payload) != wanted:
+    for place in pages.frames.of_kind(SETTINGS):
+        if _rules_in(pages.frames.frame(place).payload) != wanted:
             since = None
         elif since is None:
             since = place

@@ -152,11 +152,11 @@ def ranking_options(settings: Settings, policy: type[Policy] | Policy) -> Rankin
 
 def adopted_rankings(pages: Pages, begin: int = 0) -> list[Adopted]:
     """The rankings that a crawl adopted, in their order, from byte ``begin`` of its log on."""
-    return [_read(pages, place) for place in pages.frames_of_kind(RANKING, begin=begin)]
+    return [_read(pages, place) for place in pages.frames.of_kind(RANKING, begin=begin)]
 
 
 def _read(pages: Pages, place: int) -> Adopted:
-    frame = pages.frame(place)
+    frame = pages.frames.frame(place)
     record = RankingRecord._make(_RECORD.unpack_from(frame.payload))
     algorithm, parameters = "", Parameters()
     try:
@@ -169,7 +169,7 @@ def _read(pages: Pages, place: int) -> Adopted:
 
 def event_places(pages: Pages) -> UInt64Array:
     """The place of each event in the log, uint64[events]; event #1 comes first."""
-    return np.array(pages.frames_of_kind(*_ALL), np.uint64)
+    return np.array(pages.frames.of_kind(*_ALL), np.uint64)
 
 
 def ranking_rows(pages: Pages) -> list[tuple[object, ...]]:

@@ -125,7 +125,7 @@ def as_of(
     try:
         pages.recover()
         place, event = _last(pages, path, moment)
-        head = Head._make(_HEAD.unpack_from(pages.log.data, place))
+        head = Head._make(_HEAD.unpack_from(pages.frames.log.data, place))
         settings, lists = _settings(pages, place)
         rankings = adopted_rankings(pages) if order else []
     finally:
@@ -217,7 +217,7 @@ def _last(pages: Pages, path: Path, moment: int | float) -> tuple[int, int]:
     low, high = 0, len(places)
     while low < high:
         middle = (low + high) // 2
-        if Head._make(_HEAD.unpack_from(pages.log.data, int(places[middle]))).time <= moment:
+        if Head._make(_HEAD.unpack_from(pages.frames.log.data, int(places[middle]))).time <= moment:
             low = middle + 1
         else:
             high = middle
@@ -234,11 +234,11 @@ def _settings(pages: Pages, place: int) -> tuple[Any, dict[str, int]]:
 
     The settings are None if the log has none from before. A list whose checksum the log lacks is left out.
     """
-    before = [at for at in pages.frames_of_kind(SETTINGS) if at <= place]
+    before = [at for at in pages.frames.of_kind(SETTINGS) if at <= place]
     if not before:
         return None, {}
     try:
-        data = msgspec.json.decode(pages.frame(before[-1]).payload, type=dict[str, Any])
+        data = msgspec.json.decode(pages.frames.frame(before[-1]).payload, type=dict[str, Any])
         return from_data(data), msgspec.convert(data.get("lists", {}), dict[str, int])
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise FolderError(f"{pages.folder}: the settings in the log cannot be read ({error})") from None

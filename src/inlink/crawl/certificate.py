@@ -122,7 +122,7 @@ class Certifier:
         else:
             teleport[trusted.pages] = trusted.weights
         hosts = pages.hosts[: pages.num_pages] if settings.cross_domain_only else None
-        bounds = self._bounds.update(pages.log, visited, places, is_open, teleport, hosts)
+        bounds = self._bounds.update(pages.frames.log, visited, places, is_open, teleport, hosts)
         nodes, beyond = best_places(bounds, self._count)
         certain = certain_within(bounds.lower[nodes], bounds.upper[nodes], beyond, within).tolist()
         rows = [
@@ -146,9 +146,9 @@ class Certifier:
 
     def has_news(self) -> bool:
         """Take in the new events; return whether there were any."""
-        before = self._pages.events_end
+        before = self._pages.frames.end
         self._pages.refresh()
-        return self._pages.events_end != before
+        return self._pages.frames.end != before
 
     def close(self) -> None:
         """Close the files."""

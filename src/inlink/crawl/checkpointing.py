@@ -210,7 +210,7 @@ def save_from_log(folder: Path) -> tuple[int, int]:
         frontier = Frontier(pages, settings, None if settings.policy in POLICIES else Policy)
         restore_columns(frontier)
         _write(frontier, _sums(pages))
-        return pages.urls_end, pages.events_end
+        return pages.tally.url_bytes, pages.frames.end
     finally:
         pages.close()
 
@@ -218,7 +218,7 @@ def save_from_log(folder: Path) -> tuple[int, int]:
 def _sums(pages: Pages) -> tuple[BlockSums, BlockSums]:
     """The checksums of both files of the log as far as they are taken in."""
     sums = (BlockSums(), BlockSums()) if pages.checkpoint is None else pages.checkpoint.block_sums()
-    for name, one, end in zip((URLS, EVENTS), sums, (pages.urls_end, pages.events_end), strict=True):
+    for name, one, end in zip((URLS, EVENTS), sums, (pages.tally.url_bytes, pages.frames.end), strict=True):
         with (pages.folder / name).open("rb", buffering=0) as file:
             one.add_file(file.fileno(), end)
     return sums

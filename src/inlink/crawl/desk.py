@@ -402,8 +402,8 @@ class Desk:
         own, outcomes = self._sessions.leases_of(session, pages), {}
         answers = (kinds.VISIT, kinds.FAILED, kinds.MERGE, kinds.RELEASE)
         assert session.since is not None
-        for place in pages.frames_of_kind(*answers, kinds.LEASE, begin=session.since):
-            frame = pages.frame(place)
+        for place in pages.frames.of_kind(*answers, kinds.LEASE, begin=session.since):
+            frame = pages.frames.frame(place)
             if frame.lease not in own:
                 continue
             if frame.kind == kinds.LEASE:

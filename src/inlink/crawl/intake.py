@@ -141,7 +141,7 @@ class PageIntake:
             return 0
         scores = links.scores[kept] if len(links.scores) else np.ones(len(forms), np.float32)
         journal.gate.changing = True
-        pages, new, text = pages_of.number(forms)
+        pages, new, text = pages_of.table.number(forms)
         first = pages_of.num_pages - new
         count, payload = encoded_list(pages.copy(), scores)
         flags, data = _carried_data(pages_of, pages, carried)
@@ -173,7 +173,7 @@ class PageIntake:
         form = canonical(url, None, journal.url_rules)
         if form is None:
             return
-        page = pages.survivor(int(pages.find([form])[0]))
+        page = pages.survivor(int(pages.table.find([form])[0]))
         visit = pages.visit(page)
         if visit is None or pages.states[page] != CRAWLED or page in front.queue or page in front.lost:
             return

@@ -242,7 +242,7 @@ class Journal:
         form = canonical(to, here, self.url_rules)
         if form is None or form == here:
             return page
-        pages, new, text = self.pages.number([form])
+        pages, new, text = self.pages.table.number([form])
         target = self.pages.survivor(int(pages[0]))
         if target == page:
             return page
@@ -281,10 +281,10 @@ class Journal:
         if form is None or form == here or "#" in here:
             if before is not None:
                 self.append(kinds.CANONICAL, page)
-                self.pages.columns.name_canonical(page, [])
+                self.pages.name_canonical(page, [])
                 self._naming[before].discard(page)
             return
-        pages, new, text = self.pages.number([form])
+        pages, new, text = self.pages.table.number([form])
         target = int(pages[0])
         if target == before:
             return
@@ -292,7 +292,7 @@ class Journal:
         self.append(kinds.CANONICAL, page, flags=flags, listed=1, payload=payload, new=new, urls=text)
         self.admit(self.pages.num_pages - new, new, text)
         self.frontier.prioritise(pages, self.now)
-        self.pages.columns.name_canonical(page, [target])
+        self.pages.name_canonical(page, [target])
         if before is not None:
             self._naming[before].discard(page)
         self._naming.setdefault(target, set()).add(page)

@@ -87,7 +87,7 @@ def keep_trust(
                 f"{pages.folder}: the log of this crawl names no trusted pages any more: give trust=FILE again"
             )
         return
-    numbers, new, text = pages.number(list(trust))
+    numbers, new, text = pages.table.number(list(trust))
     weights = np.fromiter(trust.values(), np.float32, len(trust))
     order, before = np.argsort(numbers), trusted_pages(pages)
     if (
@@ -108,5 +108,5 @@ def keep_trust(
         new=new,
         urls=text,
     )
-    fold(pages.columns.addresses, np.frombuffer(frame, np.uint8))
+    fold(pages.addresses, np.frombuffer(frame, np.uint8))
     pages.frames.end = place + len(frame)

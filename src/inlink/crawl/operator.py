@@ -107,7 +107,7 @@ def _last_seen(pages: Pages, numbers: UInt32Array) -> AnyArray:
     )  # fmt: skip
     if not len(places):
         return np.empty(0)
-    heads: AnyArray = pages.log_at(places)[places[:, None] + np.arange(HEAD_SIZE)].view(HEAD)[:, 0]
+    heads: AnyArray = pages.frames.at(places)[places[:, None] + np.arange(HEAD_SIZE)].view(HEAD)[:, 0]
     times: AnyArray = heads["time"]
     return times
 
@@ -171,7 +171,7 @@ def slot_named(journal: Journal, host: str) -> int:
         If ``host`` cannot be the name of a host.
     """
     name, hosts, queue = host_name(host), journal.frontier.hosts, journal.frontier.queue
-    number = journal.pages.host_number(name)
+    number = journal.pages.table.host_number(name)
     if number is not None:
         return int(queue.waiting.slot_of[number]) if queue.by_domain else number
     slot = hosts.slot_of_domain(registered_domain(name) or name)

@@ -95,7 +95,7 @@ class QueueDesk:
             if not forms:
                 return outcomes
             self._gate.changing = True
-            pages, new, text = pages_of.number(forms)
+            pages, new, text = pages_of.table.number(forms)
             first = pages_of.num_pages - new
             fresh, where = np.unique(pages, return_index=True)
             where = where[fresh >= first]

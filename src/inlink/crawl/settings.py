@@ -354,13 +354,13 @@ def stored(folder: Path) -> Settings:
 def _last_in_log(folder: Path) -> Settings:
     pages = known_pages(folder, with_urls=False)
     try:
-        places = pages.frames_of_kind(SETTINGS)
+        places = pages.frames.of_kind(SETTINGS)
         if not places:
             raise FolderError(
                 f"{folder} has no {FILE}, and no settings in its log: "
                 "write {} into that file to go on with the defaults"
             )
-        return _decoded(pages.frame(places[-1]).payload, url_rules_of(folder))
+        return _decoded(pages.frames.frame(places[-1]).payload, url_rules_of(folder))
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise FolderError(
             f"{folder}: the settings in the log cannot be read ({error}): "
@@ -425,8 +425,8 @@ def names_lists(pages: Pages, settings: Settings) -> bool:
     lists = _lists(pages.folder, settings)
     if not lists:
         return True
-    places = pages.frames_of_kind(SETTINGS)
-    data = msgspec.json.decode(pages.frame(places[-1]).payload) if places else {}
+    places = pages.frames.of_kind(SETTINGS)
+    data = msgspec.json.decode(pages.frames.frame(places[-1]).payload) if places else {}
     return bool(data.get("lists") == lists)
 
 

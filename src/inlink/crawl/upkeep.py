@@ -76,7 +76,7 @@ class Upkeep:
         self.inbox_at = 0.0
         # Whether the crawl has no ranking yet, and no ranking was started.
         self._first = True
-        self._ranked_pages, self._ranked_time = self.pages.num_crawled, journal.now
+        self._ranked_pages, self._ranked_time = self.pages.tally.crawled, journal.now
 
     def opened(self, now: float) -> None:
         """Note the crawl's ranking at opening.
@@ -163,13 +163,13 @@ class Upkeep:
         if self.at_once:
             self.rerank_at_once(now)
             return
-        self._ranked_pages, self._ranked_time, self._first = self.pages.num_crawled, now, False
+        self._ranked_pages, self._ranked_time, self._first = self.pages.tally.crawled, now, False
         if self.frontier.policy.algorithm is not None:
             self.reranker.ask(self.pages.num_pages)
 
     def rerank_at_once(self, now: float) -> None:
         """Rank in this process and thread, and give all waiting pages their new priorities."""
-        self._ranked_pages, self._ranked_time, self._first = self.pages.num_crawled, now, False
+        self._ranked_pages, self._ranked_time, self._first = self.pages.tally.crawled, now, False
         if self.frontier.policy.algorithm is None:
             return
         if self.reranker.busy or self._adoption is not None:
@@ -237,7 +237,7 @@ class Upkeep:
                 self._index.give_up()
             return
         # An index must not hold URLs that were not written.
-        written = self.pages.urls_end == self._log.urls_end
+        written = self.pages.tally.url_bytes == self._log.urls_end
         if self._index is None and written and self.pages.num_pages >= self.pages.table.index_at:
             self._index = self._new_index()
         if self._index is not None:

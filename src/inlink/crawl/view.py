@@ -420,7 +420,7 @@ class CrawlView:
                     pages,
                     lambda first, end: values[first:end],
                     lambda: len(values),
-                    lambda: shown and pages.events_end,
+                    lambda: shown and pages.frames.end,
                     shown,
                 )
             self._surveys[key] = version, survey
@@ -518,7 +518,7 @@ class CrawlView:
         inlink.errors.ParameterError
             If the cursor is of another call.
         """
-        position_of(cursor, self._pages.events_end)
+        position_of(cursor, self._pages.frames.end)
         return self._errors.proceed(self._now(), _SECONDS)
 
     # -- the order --------------------------------------------------------------------------------------------------
@@ -619,11 +619,11 @@ class CrawlView:
         return answers.Info(
             pages.num_pages,
             state_counts(pages),
-            pages.num_crawled,
-            pages.num_hosts,
+            pages.tally.crawled,
+            pages.tally.hosts,
             self._link_count.proceed(_SECONDS),
-            pages.num_events,
-            pages.events_end,
+            pages.tally.events,
+            pages.frames.end,
             pages.started,
         )
 
@@ -636,7 +636,7 @@ class CrawlView:
         inlink.errors.FolderError
             If the settings in the folder cannot be read.
         """
-        return about(self._pages.folder, self._pages.events_end)
+        return about(self._pages.folder, self._pages.frames.end)
 
     def stop(self) -> None:
         """End the thread that computes certificates, if there is one."""

@@ -116,7 +116,7 @@ class Copies:
 
     def restore(self) -> None:
         """Take in all visits of the log."""
-        log, places = self._pages.log, np.array(self._pages.frames_of_kind(VISIT), np.uint64)
+        log, places = self._pages.frames.log, np.array(self._pages.frames.of_kind(VISIT), np.uint64)
         payloads = places + np.uint64(HEAD_SIZE)
         first = fields_at(log, payloads, VisitRecord, "crawls") == 1
         numbers = fields_at(log, places[first], Head, "page").tolist()

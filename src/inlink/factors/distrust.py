@@ -81,7 +81,7 @@ class HostDistrust(HostFactor):
         return self._is_listed[: self._num_looked_up]
 
     def _take_in(self) -> None:
-        if self._num_known < self.pages.num_hosts:
+        if self._num_known < self.pages.tally.hosts:
             listed = self._listed()
             self._shares[self._num_known : len(listed)] = listed[self._num_known :]
             self._num_known = len(listed)
@@ -100,7 +100,7 @@ class HostDistrust(HostFactor):
         return factors
 
     def _reason(self, host: int) -> str:
-        name, share = self.pages.host(host), float(self._shares[host])
+        name, share = self.pages.table.host(host), float(self._shares[host])
         if share == 1:
             return f"{name} is listed in `distrust`"
         return f"distrust {share:.3g} of {name}, whose pages lead to listed hosts"
@@ -115,7 +115,7 @@ def _distrust(
     """
     hosts = np.asarray(pages.hosts[: pages.num_pages])
     visited, places = pages.crawled()
-    rows = LinkRows(pages.log, visited, places, hosts if cross_only else None, between)
+    rows = LinkRows(pages.frames.log, visited, places, hosts if cross_only else None, between)
     chance = is_listed[hosts].astype(np.float64)
     for _ in range(_SWEEPS):
         before = chance.copy()

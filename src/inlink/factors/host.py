@@ -26,9 +26,9 @@ _AT_A_TIME = 1 << 14
 
 def rows_of_hosts(pages: Pages, places: HostPlaces, first: int) -> Iterator[tuple[slice, Int64Array]]:
     """Look up all hosts from ``first`` on in a list; yield the hosts and their rows, −1 for a host without a row."""
-    for begin in range(first, pages.num_hosts, _AT_A_TIME):
-        hosts = slice(begin, min(begin + _AT_A_TIME, pages.num_hosts))
-        yield hosts, places.find([pages.host(host) for host in range(hosts.start, hosts.stop)])
+    for begin in range(first, pages.tally.hosts, _AT_A_TIME):
+        hosts = slice(begin, min(begin + _AT_A_TIME, pages.tally.hosts))
+        yield hosts, places.find([pages.table.host(host) for host in range(hosts.start, hosts.stop)])
 
 
 class RankedCrawl(NamedTuple):
@@ -113,7 +113,7 @@ class HostFactor:
         if (
             shares.dtype != np.float32
             or shares.ndim != 1
-            or len(shares) > self.pages.num_hosts
+            or len(shares) > self.pages.tally.hosts
             or not np.all((shares >= 0) & (shares <= 1))
         ):
             raise FolderError(f"its {self.name} of hosts is not a share for each host")

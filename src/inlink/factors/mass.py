@@ -68,12 +68,14 @@ class HostMass(HostFactor):
     def compute(self, ranked: RankedCrawl) -> Float32Array:
         """Return 1 − m of all hosts, float32[num_hosts]."""
         hosts = self.pages.hosts[: len(ranked.ranks)]
-        return trusted_shares(ranked.uniform_ranks(), ranked.ranks, self._weight, hosts, self.pages.num_hosts)
+        return trusted_shares(
+            ranked.uniform_ranks(), ranked.ranks, self._weight, hosts, self.pages.tally.hosts
+        )
 
     def _take_in(self) -> None:
-        if self._num_known < self.pages.num_hosts:
-            self._shares[self._num_known : self.pages.num_hosts] = self._usual
-            self._num_known = self.pages.num_hosts
+        if self._num_known < self.pages.tally.hosts:
+            self._shares[self._num_known : self.pages.tally.hosts] = self._usual
+            self._num_known = self.pages.tally.hosts
 
     def adopt(self, shares: Float32Array | None) -> None:
         """Use the shares of a ranking; None gives each host the share 1."""
@@ -85,7 +87,7 @@ class HostMass(HostFactor):
             self._shares[: len(shares)] = shares
 
     def _reason(self, host: int) -> str:
-        name = self.pages.host(host)
+        name = self.pages.table.host(host)
         if host < self._num_ranked:
             return f"1 − spam mass of {name}: the share of its rank that comes from trusted pages"
         return f"median of 1 − spam mass, because {name} is newer than the ranking"

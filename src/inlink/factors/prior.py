@@ -67,7 +67,7 @@ class HostPrior:
         prior = teleport * float(self._priors[host])
         if prior <= 0:
             return []
-        row = int(self.places.find([self.pages.host(host)])[0])
+        row = int(self.places.find([self.pages.table.host(host)])[0])
         weight = prior / (prior + rank)
         name = (
             f"prior {prior:.4g} of {self.places.names[row]} (place {int(self.places.places[row]):,} of "

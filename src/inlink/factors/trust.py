@@ -38,18 +38,18 @@ class Trusted(NamedTuple):
 
 def trusted_pages(pages: Pages) -> Trusted | None:
     """Return the trusted pages of the log's last event of this kind; None if there is no such event."""
-    for place in reversed(pages.frames_of_kind(SEED)):
-        if pages.frame(place).flags & TRUSTED:
-            trusted = pages.list_at(place)
+    for place in reversed(pages.frames.of_kind(SEED)):
+        if pages.frames.frame(place).flags & TRUSTED:
+            trusted = pages.frames.list_at(place)
             weights = np.empty(len(trusted), np.float32)
-            link_scores_at(pages.log_at(np.array([place])), np.uint64(place), weights)
+            link_scores_at(pages.frames.at(np.array([place])), np.uint64(place), weights)
             return Trusted(trusted, weights, place)
     return None
 
 
 def seed_pages(pages: Pages) -> UInt32Array:
     """Return the pages that were given as seeds, in files of seeds or in sitemaps, or as trusted pages, increasing."""
-    lists = [pages.list_at(place) for place in pages.frames_of_kind(SEED)]
+    lists = [pages.frames.list_at(place) for place in pages.frames.of_kind(SEED)]
     return distinct(np.concatenate(lists)).astype(np.uint32) if lists else np.empty(0, np.uint32)
 
 

@@ -152,7 +152,7 @@ class Adoption:
             and bool(meta.get("use_scores", False)) == frontier.settings.use_scores
             and meta.get("trust", 0) == frontier.trusted_at
             and isinstance(covers, int)
-            and frontier.ranked_up_to < covers <= frontier.pages.events_end
+            and frontier.ranked_up_to < covers <= frontier.pages.frames.end
         )
         return ranks if fits else None
 
@@ -170,7 +170,10 @@ class Adoption:
         remedy = f"it belongs to another crawl. Remove the folder {RANKS}; it is then made again"
         if is_foreign(meta, pages.folder):
             raise FolderError(f"it names crawl {meta['crawl']!s:.40}: {remedy}")
-        if next_head(pages.log[: pages.events_end], np.uint64(covers), np.uint64(pages.salt)) != covers:
+        if (
+            next_head(pages.frames.log[: pages.frames.end], np.uint64(covers), np.uint64(pages.salt))
+            != covers
+        ):
             raise FolderError(f"it covers {covers:,} bytes of the log, which end within an event: {remedy}")
 
     def _expected(self, ranks: Folder) -> Float32Array | None:
@@ -190,8 +193,8 @@ class Adoption:
         frontier, pages = self._frontier, self._frontier.pages
         # The crawl goes on between two steps. After two passes few events are left.
         for _ in range(2):
-            end = pages.events_end
-            for stop in [*pages.frames_of_kind(VISIT, begin=place)[_VISITS::_VISITS], end]:
+            end = pages.frames.end
+            for stop in [*pages.frames.of_kind(VISIT, begin=place)[_VISITS::_VISITS], end]:
                 successor.fold(frontier.events(place, stop))
                 place = stop
                 yield _VISITS * _A_VISIT

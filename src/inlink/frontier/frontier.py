@@ -124,8 +124,8 @@ class Frontier:
 
     def events(self, begin: int, end: int | None = None) -> Events:
         """The events from byte ``begin`` of the log up to byte ``end``, or to the last event."""
-        stop = self.pages.events_end if end is None else end
-        return Events(self.pages.log_between(begin, stop)[begin:stop])
+        stop = self.pages.frames.end if end is None else end
+        return Events(self.pages.frames.between(begin, stop)[begin:stop])
 
     def set_settings(self, settings: Settings, now: float) -> None:
         """Apply new settings. ``politeness.by`` must not change. The caller must plan revisits again."""
@@ -139,7 +139,7 @@ class Frontier:
     def fold(self, place: int, frame: bytes) -> None:
         """Take in an event that was just appended."""
         raw = np.frombuffer(frame, np.uint8)
-        fold(self.pages.columns.addresses, raw)
+        fold(self.pages.addresses, raw)
         self.pages.frames.end = place + len(frame)
         self.policy.fold(Events(raw))
         if self.copies is not None and self.copies.take_in(frame):

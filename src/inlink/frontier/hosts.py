@@ -113,7 +113,7 @@ class CrawlHosts:
         if queue.by_domain or queue.politeness.domain_budget is not None:
             before = len(self._domains)
             for host in range(self._known, count):
-                name = self.pages.host(host)
+                name = self.pages.table.host(host)
                 domain = registered_domain(name) or name
                 number = self._domains.setdefault(domain, len(self._domains))
                 if number == len(self._domain_names):
@@ -134,7 +134,7 @@ class CrawlHosts:
 
     def name(self, slot: int) -> str:
         """The host or domain that a slot stands for."""
-        return self._domain_names[slot] if self.queue.by_domain else self.pages.host(slot)
+        return self._domain_names[slot] if self.queue.by_domain else self.pages.table.host(slot)
 
     def slot_of_domain(self, name: str) -> int | None:
         """The slot of a registered domain if slots are domains; None if there is none of that name."""
@@ -325,8 +325,8 @@ class CrawlHosts:
     def restore(self, now: float) -> None:
         """Take in the log's events about hosts."""
         wishes: dict[int, Wish] = {}
-        for place in self.pages.frames_of_kind(HOST, HOST_SET):
-            frame = self.pages.frame(place)
+        for place in self.pages.frames.of_kind(HOST, HOST_SET):
+            frame = self.pages.frames.frame(place)
             slot = self.queue.slot(frame.page)
             if frame.kind == HOST_SET:
                 wishes[slot] = Wish.of(frame.payload)

@@ -70,10 +70,10 @@ class InlinkSearch:
             self._searches.popitem(last=False)
         linkers = np.empty(4096, np.uint64)
         stop = time.thread_time() + seconds
-        while search.place < pages.events_end:
-            until = pages.frame_end(min(search.place + _BYTES, pages.events_end))
+        while search.place < pages.frames.end:
+            until = pages.frame_end(min(search.place + _BYTES, pages.frames.end))
             end, count = find_linkers(
-                pages.log_between(search.place, until),
+                pages.frames.between(search.place, until),
                 np.uint64(search.place),
                 np.uint64(until),
                 np.uint64(page),
@@ -90,11 +90,11 @@ class InlinkSearch:
         amounts = self._keep_best(page, search, np.empty(0, np.uint64))
         inlinks = []
         for place, gives in zip(search.best, amounts, strict=True):
-            linker = pages.frame(place).page
+            linker = pages.frames.frame(place).page
             inlinks.append(
                 Inlink(linker, pages.url(linker), gives, pages.frames.anchors(place).get(page, ""))
             )
-        return inlinks, search.place >= pages.events_end
+        return inlinks, search.place >= pages.frames.end
 
     def _keep_best(self, page: int, search: _InlinkSearch, visits: UInt64Array) -> list[float]:
         """Add visits to a search and drop outdated visits; return the share that each kept visit adds."""
@@ -103,7 +103,7 @@ class InlinkSearch:
         kept = [
             place
             for place in search.best
-            if int(pages.visits[pages.answers[pages.frame(place).page]]) == place + 1
+            if int(pages.visits[pages.answers[pages.frames.frame(place).page]]) == place + 1
         ]
         places = np.concatenate([np.array(kept, np.uint64), visits])
         amounts = self._frontier.policy.gives(page, places)

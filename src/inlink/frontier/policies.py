@@ -50,7 +50,7 @@ class BestFirst(Policy):
         return [Part("best link score", "+", score), least]
 
     def gives(self, page: int, places: UInt64Array) -> Float32Array | None:
-        return scores_given(self.pages.log_at(places), places, np.uint64(page))
+        return scores_given(self.pages.frames.at(places), places, np.uint64(page))
 
 
 class BreadthFirst(Policy):

@@ -158,7 +158,7 @@ class PageRank(Policy):
         return parts
 
     def gives(self, page: int, places: UInt64Array) -> Float32Array | None:
-        log = self.pages.log_at(places)
+        log = self.pages.frames.at(places)
         amounts: Float32Array = shares_given(log, places, np.uint64(page), *self._state())
         return amounts / self._distance(np.array([page], np.uint32)) if self.by_depth else amounts
 
@@ -271,7 +271,9 @@ class Hits(PageRank):
 
     def gives(self, page: int, places: UInt64Array) -> Float32Array | None:
         state = (*self._state(), np.uint64(self.ranked_up_to))
-        amounts: Float32Array = hub_weights_given(self.pages.log_at(places), places, np.uint64(page), *state)
+        amounts: Float32Array = hub_weights_given(
+            self.pages.frames.at(places), places, np.uint64(page), *state
+        )
         return amounts
 
     def _begin(self, meta: dict[str, Any]) -> None:
@@ -401,7 +403,7 @@ class StoredRanking(Policy):
         if self.ranked[page]:
             return None
         return estimates_given(
-            self.pages.log_at(places),
+            self.pages.frames.at(places),
             places,
             np.uint64(page),
             self.pages.hosts,

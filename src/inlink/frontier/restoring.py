@@ -70,8 +70,8 @@ def restore(frontier: Frontier, now: float) -> None:
     pages.release()
     _restore_lost(frontier, now)
     frontier.sessions.restore(pages, now)
-    for place in pages.frames_of_kind(PAUSE, RESUME):
-        frontier.paused = pages.frame(place).kind == PAUSE
+    for place in pages.frames.of_kind(PAUSE, RESUME):
+        frontier.paused = pages.frames.frame(place).kind == PAUSE
     restore_dates(frontier, now)
 
 
@@ -98,8 +98,8 @@ def restore_columns(frontier: Frontier) -> Checkpoint | None:
 def restore_dates(frontier: Frontier, now: float) -> None:
     """Let pages that changed after their last visit wait again, and apply due dates that were set from outside."""
     pages = frontier.pages
-    for place in pages.frames_of_kind(HINT):
-        hint = pages.frame(place)
+    for place in pages.frames.of_kind(HINT):
+        hint = pages.frames.frame(place)
         page = hint.page
         if pages.states[page] != CRAWLED or page in frontier.queue or page in frontier.lost:
             continue
@@ -121,9 +121,9 @@ def _find_traps(frontier: Frontier, first: int, end: int) -> None:
     pages = frontier.pages
     while first < end:
         last = min(first + (1 << 17), end)
-        begin = int(pages.marks[first >> 5])
-        stop = pages.urls_end if last == pages.num_pages else int(pages.marks[last >> 5])
-        line_codes(pages.text(begin, stop), frontier.year, frontier.traps[first:last])
+        begin = int(pages.table.marks[first >> 5])
+        stop = pages.tally.url_bytes if last == pages.num_pages else int(pages.table.marks[last >> 5])
+        line_codes(pages.table.text(begin, stop), frontier.year, frontier.traps[first:last])
         first = last
 
 
@@ -133,7 +133,7 @@ def _restore_leases(frontier: Frontier) -> list[tuple[int, int]]:
     A lease is not current if its page is not in the state leased, or was leased again later.
     """
     book, queue, pages = frontier.leases, frontier.queue, frontier.pages
-    leases, found = pages.open_leases(), []
+    leases, found = pages.frames.open_leases(), []
     book.next_number, frontier.last_event = int(leases.following), float(leases.last_time)
     current = dict(zip(leases.pages.tolist(), leases.numbers.tolist(), strict=True))
     for row in np.lexsort((leases.numbers, leases.expires)).tolist():
@@ -167,14 +167,14 @@ def _count_taken(frontier: Frontier, leased: list[tuple[int, int]]) -> None:
 
 def _restore_turns(frontier: Frontier) -> None:
     """Count the turns of slots, in the order of all leases."""
-    places = np.array(frontier.pages.frames_of_kind(LEASE), np.uint64)
+    places = np.array(frontier.pages.frames.of_kind(LEASE), np.uint64)
     for some in np.array_split(places, len(places) // _AT_A_TIME + 1):
         frontier.queue.count_turns(_leased_slots(frontier, some)[0])
 
 
 def _leased_slots(frontier: Frontier, places: UInt64Array) -> tuple[UInt32Array, Int64Array]:
     """Return the slot of each lease of some events, uint32[k], and the number of leases of each event."""
-    log = frontier.pages.log_at(places)
+    log = frontier.pages.frames.at(places)
     listed = fields_at(log, places, Head, "listed").astype(np.int64)
     ends = np.cumsum(listed)
     within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - listed, listed)
@@ -195,17 +195,17 @@ def _restore_fetches(frontier: Frontier, now: float) -> None:
     rates = [rate for rate in (limits.soft, limits.hard) if rate > 0]
     if rates:
         recent = max(recent, _COOLED * limits.window + 1 / min(rates))
-    places = pages.leases_since(now - recent)
+    places = pages.frames.leases_since(now - recent)
     if not len(places):
         return
     about = np.zeros(count, np.uint64)
-    changed = max(pages.frames_of_kind(SETTINGS), default=0)
-    events = np.array(pages.frames_of_kind(HOST, begin=changed), np.uint64)
-    about[queue.slots_of(fields_at(pages.log_at(events), events, Head, "page"))] = events
+    changed = max(pages.frames.of_kind(SETTINGS), default=0)
+    events = np.array(pages.frames.of_kind(HOST, begin=changed), np.uint64)
+    about[queue.slots_of(fields_at(pages.frames.at(events), events, Head, "page"))] = events
     last, fetched, heats = np.zeros(count), np.zeros(count), np.zeros(count)
     for some in np.array_split(places, len(places) // _AT_A_TIME + 1):
         slots, listed = _leased_slots(frontier, some)
-        times = np.repeat(fields_at(pages.log_at(some), some, Head, "time"), listed)
+        times = np.repeat(fields_at(pages.frames.at(some), some, Head, "time"), listed)
         before = last.copy()
         np.maximum.at(last, slots, times)
         heats *= np.exp((before - last) / limits.window)
@@ -223,7 +223,7 @@ def _restore_retries(frontier: Frontier) -> None:
     for page in _waiting(pages, pages.errors):
         row = int(pages.failures[pages.answers[page]])
         if row:
-            (due,) = struct_of(FailedRecord).unpack_from(pages.frame(row - 1).payload)
+            (due,) = struct_of(FailedRecord).unpack_from(pages.frames.frame(row - 1).payload)
             frontier.plan(page, due)
 
 
@@ -247,8 +247,8 @@ def _waiting(pages: Pages, counts: UInt8Array) -> list[int]:
 def _lost_dates(pages: Pages) -> dict[int, float]:
     """The Unix time at which each page whose lease was lost waits again, by the last event about it."""
     due: dict[int, float] = {}
-    for place in pages.frames_of_kind(LOST, RELEASE):
-        frame = pages.frame(place)
+    for place in pages.frames.of_kind(LOST, RELEASE):
+        frame = pages.frames.frame(place)
         if frame.kind == LOST:
             for lost in np.frombuffer(frame.payload, dtype_of(LostRecord)):
                 due[int(lost["page"])] = float(lost["due"])
@@ -263,10 +263,10 @@ def _due_dates(pages: Pages) -> list[tuple[int, float]]:
 
     A date holds until the next answer for the page. A reload or a hint ends it too.
     """
-    places = np.array(pages.frames_of_kind(DUE), np.int64)
+    places = np.array(pages.frames.of_kind(DUE), np.int64)
     if not len(places):
         return []
-    frames = pages.log_at(places)[places[:, None] + np.arange(_DATED.itemsize)].view(_DATED)[:, 0]
+    frames = pages.frames.at(places)[places[:, None] + np.arange(_DATED.itemsize)].view(_DATED)[:, 0]
     numbers = frames["head"]["page"]
     # The last date of each page.
     _, last = np.unique(numbers[::-1], return_index=True)
@@ -287,8 +287,8 @@ def _due_dates(pages: Pages) -> list[tuple[int, float]]:
 def _reloaded(pages: Pages) -> dict[int, float]:
     """Crawled pages that were reloaded after their last answer, and the Unix time of the last reload."""
     due: dict[int, float] = {}
-    for place in pages.frames_of_kind(RELOAD):
-        frame = pages.frame(place)
+    for place in pages.frames.of_kind(RELOAD):
+        frame = pages.frames.frame(place)
         listed = np.frombuffer(frame.payload, np.uint32)
         crawled = listed[pages.states[listed] == CRAWLED]
         waits = crawled[_last_answers(pages, crawled) <= place]
@@ -306,8 +306,8 @@ def _last_answers(pages: Pages, some: UInt32Array) -> Int64Array:
 def _overruled(pages: Pages, begin: int) -> dict[int, int]:
     """Pages with a reload or a hint from byte ``begin`` of the log on, and the place of the last of these events."""
     last: dict[int, int] = {}
-    for place in pages.frames_of_kind(RELOAD, HINT, begin=begin):
-        frame = pages.frame(place)
+    for place in pages.frames.of_kind(RELOAD, HINT, begin=begin):
+        frame = pages.frames.frame(place)
         if frame.kind == HINT:
             last[frame.page] = place
         else:

@@ -108,7 +108,7 @@ def _filled(frontier: "Frontier") -> Queue:
     live, pages, policy = frontier.queue, frontier.pages, frontier.policy
     queue = Queue(pages.hosts, live.politeness, newest=policy.newest, sharing=policy.sharing)
     if queue.by_domain:
-        queue.waiting.slot_of[: pages.num_hosts] = live.waiting.slot_of[: pages.num_hosts]
+        queue.waiting.slot_of[: pages.tally.hosts] = live.waiting.slot_of[: pages.tally.hosts]
     queue.add_slots(live.num_slots)
     queue.fill(pages.num_pages, _waiting_pages(frontier), 0.0)
     return queue

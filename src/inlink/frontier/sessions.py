@@ -141,8 +141,8 @@ class SpiderSessions:
     def restore(self, pages: Pages, now: float) -> None:
         """Restore the open sessions from the log. Their last call counts as of ``now``."""
         record = struct_of(SessionRecord)
-        for place in pages.frames_of_kind(SESSION):
-            payload = pages.frame(place).payload
+        for place in pages.frames.of_kind(SESSION):
+            payload = pages.frames.frame(place).payload
             number, silent_after, ended = record.unpack_from(payload)
             self.next_number = max(self.next_number, number + 1)
             if ended:
@@ -161,7 +161,7 @@ class SpiderSessions:
                         session.given = list(numbers)
                         break
                 for place in reported[reporting == session.number][-1:].tolist():
-                    payload = pages.frame(place).payload
+                    payload = pages.frames.frame(place).payload
                     (_, session.reported), session.since = (
                         struct_of(ReportedRecord).unpack_from(payload),
                         place,
@@ -178,12 +178,12 @@ class SpiderSessions:
 
 def _places(pages: Pages, kind: int, record: Any, begin: int) -> tuple[UInt64Array, AnyArray]:
     """The places of the frames of a kind from byte ``begin`` of the log on, and the session of each."""
-    places = np.array(pages.frames_of_kind(kind, begin=begin), np.uint64)
-    return places, fields_at(pages.log_at(places), places + np.uint64(HEAD_SIZE), record, "session")
+    places = np.array(pages.frames.of_kind(kind, begin=begin), np.uint64)
+    return places, fields_at(pages.frames.at(places), places + np.uint64(HEAD_SIZE), record, "session")
 
 
 def _request(pages: Pages, place: int) -> tuple[int, range]:
     """The id of the request that a lease event answered, 0 if there was none, and the numbers of its leases."""
-    frame = pages.frame(place)
+    frame = pages.frames.frame(place)
     leased = LeaseRecord._make(struct_of(LeaseRecord).unpack_from(frame.payload))
     return leased.request, range(leased.first_lease, leased.first_lease + frame.listed)

@@ -89,7 +89,7 @@ class Progress:
             return policy.ranks(np.arange(first, end, dtype=np.uint32))
 
         def version() -> object:
-            return pages.events_end, frontier.ranked_up_to
+            return pages.frames.end, frontier.ranked_up_to
 
         return Survey(pages, ranks, lambda: pages.num_pages, version, shown)
 
@@ -98,7 +98,7 @@ class Progress:
         frontier = self._frontier
         return Standing(
             frontier.pages.num_pages,
-            frontier.pages.num_crawled,
+            frontier.pages.tally.crawled,
             len(frontier.queue),
             len(frontier.leases),
             state_counts(frontier.pages),
@@ -127,7 +127,7 @@ class Progress:
         ]
 
     def _share(self, seconds: float) -> float | None:
-        if self._frontier.policy.algorithm is None or not self._frontier.pages.num_crawled:
+        if self._frontier.policy.algorithm is None or not self._frontier.pages.tally.crawled:
             return None
         self.ranks.proceed(seconds)
         result = self.ranks.result
@@ -136,7 +136,7 @@ class Progress:
     def harvest(self, seconds: float) -> Harvest:
         """See :meth:`inlink.crawl.view.CrawlView.harvest`."""
         if self._share(seconds) is None and self.ranks.result is None:
-            ranked = self._frontier.policy.algorithm is not None and self._frontier.pages.num_crawled > 0
+            ranked = self._frontier.policy.algorithm is not None and self._frontier.pages.tally.crawled > 0
             return Harvest([], self._frontier.pages.num_pages, "ranks" if ranked else None)
         assert self.ranks.result is not None
         whole = self._curve.proceed(seconds)
@@ -167,7 +167,7 @@ class _Curve:
 
     def _pass(self) -> Iterator[None]:
         pages, policy = self._frontier.pages, self._frontier.policy
-        rows, expected, fetched = pages.tally.rows, max(pages.num_crawled, 1), 0
+        rows, expected, fetched = pages.tally.rows, max(pages.tally.crawled, 1), 0
         sums, searched, in_order = np.zeros((3, POINTS)), 0, np.empty(0, np.int64)
         for first in range(0, rows, _ROWS):
             if first:

@@ -62,7 +62,7 @@ class Shown:
     def find_hosts(self) -> Iterator[None]:
         """Find the hosts with crawled pages, in steps, if :meth:`mask` needs them."""
         pages = self._pages
-        self._own = np.zeros(pages.num_hosts, bool)
+        self._own = np.zeros(pages.tally.hosts, bool)
         if self._foreign != self._uncrawled:
             for row in range(1, pages.tally.rows + 1, _BLOCK):
                 self._own[pages.hosts[pages.crawled(row, min(row + _BLOCK, pages.tally.rows + 1))[0]]] = True
@@ -216,13 +216,13 @@ class LinkCount:
                 yield
             count += num_links(pages, first, last)
             first = last
-        self._count, self._counted_to = count, pages.events_end
+        self._count, self._counted_to = count, pages.frames.end
 
     def _counts_all(self) -> bool:
         """Return whether the last count still holds: no event came later, except for marks of syncs."""
-        begin, end = self._counted_to, self._pages.events_end
+        begin, end = self._counted_to, self._pages.frames.end
         if 0 <= begin < end <= begin + _FEW_BYTES and not changes_in(
-            self._pages.log_between(begin, end)[begin:end]
+            self._pages.frames.between(begin, end)[begin:end]
         ):
             self._counted_to = end
         return self._counted_to == end

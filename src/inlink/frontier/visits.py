@@ -30,9 +30,9 @@ def visits_of(pages: Pages, page: int) -> Iterator[tuple[Frame, VisitRecord]]:
     inlink.errors.FolderError
         If the earlier visit that a visit names is not an earlier visit of the page.
     """
-    place, end = pages.visit_place(page), pages.events_end
+    place, end = pages.visit_place(page), pages.frames.end
     while place is not None:
-        frame = pages.frame(place) if place < end else None
+        frame = pages.frames.frame(place) if place < end else None
         # Checksums do not prove that the place of an earlier visit is the place of a visit.
         if frame is None or (frame.kind, frame.page) != (VISIT, page) or len(frame.payload) < _RECORD.size:
             raise FolderError(

@@ -119,15 +119,15 @@ def _visits(
     scores: dict[int, Float32Array] = {}
     scored = False
     for page, place in zip(crawled.tolist(), places.tolist(), strict=True):
-        frame = pages.frame(place)
+        frame = pages.frames.frame(place)
         columns["statuses"][page], columns["scores"][page] = frame.status, frame.score
         columns["fingerprints"][page] = pages.frames.visit(place).fingerprint
         if frame.lease in leased:
             columns["seconds"][page] = max(frame.time - leased[frame.lease], 0.0)
-        rows[page] = pages.list_at(place)
+        rows[page] = pages.frames.list_at(place)
         scores[page] = np.ones(len(rows[page]), np.float32)
         if frame.flags & HAS_SCORES:
-            link_scores_at(pages.log, np.uint64(place), scores[page])
+            link_scores_at(pages.frames.log, np.uint64(place), scores[page])
             scored = True
     counts = np.zeros(n + 1, np.uint64)
     for page, row in rows.items():
@@ -150,8 +150,8 @@ def _hashes(pages: Pages, page: int) -> list[tuple[float, bytes]]:
 def _leased(pages: Pages) -> dict[int, float]:
     """Return the Unix time of each lease, by its number."""
     leased: dict[int, float] = {}
-    for place in pages.frames_of_kind(kinds.LEASE):
-        frame = pages.frame(place)
+    for place in pages.frames.of_kind(kinds.LEASE):
+        frame = pages.frames.frame(place)
         first = LeaseRecord._make(struct_of(LeaseRecord).unpack_from(frame.payload)).first_lease
         leased |= dict.fromkeys(range(first, first + frame.listed), frame.time)
     return leased
@@ -160,8 +160,8 @@ def _leased(pages: Pages) -> dict[int, float]:
 def _failures(pages: Pages, outcomes: Any, columns: dict[str, Any]) -> None:
     """Fill in the number of failures of each page before it was crawled, and the status of pages that only failed."""
     failures: Counter[int] = Counter()
-    for place in pages.frames_of_kind(kinds.FAILED):
-        frame = pages.frame(place)
+    for place in pages.frames.of_kind(kinds.FAILED):
+        frame = pages.frames.frame(place)
         if frame.page == NO_PAGE or frame.flags & kinds.EXCLUDED_ONE:
             continue
         if outcomes[frame.page] == PAGE:
@@ -177,10 +177,10 @@ def _failures(pages: Pages, outcomes: Any, columns: dict[str, Any]) -> None:
 
 def _delays(pages: Pages) -> Float32Array:
     """Return the last delay that each page's host asked for, in seconds: float32[n]."""
-    by_host = np.zeros(pages.num_hosts, np.float32)
+    by_host = np.zeros(pages.tally.hosts, np.float32)
     hosts = np.asarray(pages.hosts[: pages.num_pages])
-    for place in pages.frames_of_kind(kinds.HOST):
-        frame = pages.frame(place)
+    for place in pages.frames.of_kind(kinds.HOST):
+        frame = pages.frames.frame(place)
         if frame.page != NO_PAGE:
             delay = HostRecord._make(struct_of(HostRecord).unpack_from(frame.payload)).delay
             by_host[hosts[frame.page]] = max(delay, 0.0)

@@ -147,7 +147,7 @@ class Ranker:
         began = time.perf_counter()
         known, settings = self.pages, self.settings
         known.refresh()
-        covers, count = known.events_end, known.num_pages
+        covers, count = known.frames.end, known.num_pages
         pages, places = known.crawled()
         scores = known.scores[:count] if settings.use_scores else None
         if self._trusted is not None:
@@ -155,7 +155,7 @@ class Ranker:
             scores[self._trusted.pages] = self._trusted.weights
         hosts = known.hosts[:count] if settings.cross_domain_only else None
         self._between.begin()
-        links = count, known.log, pages, places
+        links = count, known.frames.log, pages, places
         update = self.ranking.update(*links, scores, hosts)
         values, damping = self.ranking.values, settings.damping
 

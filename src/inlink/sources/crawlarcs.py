@@ -30,7 +30,7 @@ def crawl_source(path: str | os.PathLike[str]) -> Source:
     def batches() -> Iterator[ArcBatch]:
         none = np.empty(0, np.uint32)
         yield ArcBatch(none, none, crawled=crawled_rows(pages)[0])
-        with track("reading the crawl's links", pages.events_end, "B") as task:
+        with track("reading the crawl's links", pages.frames.end, "B") as task:
             for sources, targets, done in arcs_of(pages):
                 yield ArcBatch(sources, targets)
                 task.advance(done)

@@ -148,7 +148,7 @@ def _of_inlink(
     for k in np.flatnonzero(columns["errors"]).tolist():
         failure = int(pages.failures[pages.answers[first + k]])
         if failure:
-            error = error_of(pages.frame(failure - 1))
+            error = error_of(pages.frames.frame(failure - 1))
             errors[k] = " ".join("".join(c if c.isprintable() else " " for c in error).split()).encode()
     for k in range(count if pages.merged or pages.canonicals else 0):
         merge = pages.merge_of(first + k)

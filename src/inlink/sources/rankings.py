@@ -193,12 +193,12 @@ def _text(name: bytes, is_reversed: bool) -> str:
 def _by_host(pages: Pages, rows: Iterator[tuple[str, float]], values: Float64Array, by_domain: bool) -> int:
     """Give each page the value of its host or domain; return the number of lines whose host is not known."""
     hosts: dict[str, list[int]] = {}
-    for number in range(pages.num_hosts):
-        host = pages.host(number)
+    for number in range(pages.tally.hosts):
+        host = pages.table.host(number)
         name = registered_domain(host.partition(":")[0]) if by_domain else host
         if name is not None:
             hosts.setdefault(name, []).append(number)
-    of_host, unknown = np.zeros(pages.num_hosts), 0
+    of_host, unknown = np.zeros(pages.tally.hosts), 0
     for name, value in rows:
         known = hosts.get(name)
         if known is None:
@@ -217,7 +217,7 @@ def _by_url(
     while block := list(islice(rows, _AT_A_TIME)):
         forms = [(canonical(name, None, rules), value) for name, value in block]
         there = [(form, value) for form, value in forms if form is not None]
-        numbers = pages.find([form for form, _ in there])
+        numbers = pages.table.find([form for form, _ in there])
         crawled = numbers != NO_PAGE
         values[numbers[crawled]] = np.array([value for _, value in there])[crawled]
         unknown += len(block) - int(crawled.sum())

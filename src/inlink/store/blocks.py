@@ -88,7 +88,7 @@ def arcs_of(
     merged = np.sort(np.fromiter(pages.merged, np.uint32))
     survivors = np.array([pages.survivor(page) for page in merged.tolist()], np.uint32)
     at = 0
-    for counts, targets, lengths in _lists_at(pages.log_at(places), places, "length"):
+    for counts, targets, lengths in _lists_at(pages.frames.at(places), places, "length"):
         if len(merged):
             place = np.minimum(np.searchsorted(merged, targets), len(merged) - 1)
             targets = np.where(merged[place] == targets, survivors[place], targets)
@@ -191,7 +191,9 @@ def num_links(pages: Pages, first_row: int = 1, end_row: int | None = None) -> i
     """Return the number of links of the latest visits in rows ``first_row``, …, ``end_row`` - 1 of answered pages."""
     _, places = crawled_rows(pages, first_row, end_row)
     parts = (places[k : k + ARCS] for k in range(0, len(places), ARCS))
-    return sum(int(fields_at(pages.log_at(part), part, Head, "listed").sum(dtype=np.int64)) for part in parts)
+    return sum(
+        int(fields_at(pages.frames.at(part), part, Head, "listed").sum(dtype=np.int64)) for part in parts
+    )
 
 
 def url_blocks(
@@ -219,9 +221,9 @@ def url_blocks(
     """
     begin, wanted = 0, size
     if first:
-        begin = pages.url_begin(first) if first < pages.num_pages else pages.urls_end
-    while begin < pages.urls_end:
-        raw = pages.text(begin, min(begin + wanted, pages.urls_end))
+        begin = pages.table.url_begin(first) if first < pages.num_pages else pages.tally.url_bytes
+    while begin < pages.tally.url_bytes:
+        raw = pages.table.text(begin, min(begin + wanted, pages.tally.url_bytes))
         ends = np.flatnonzero(raw == NEWLINE)
         if not len(ends):
             wanted *= 2
@@ -236,7 +238,7 @@ def url_blocks(
 def content_hash_at(pages: Pages, place: int) -> bytes:
     """Return the content hash of the visit whose frame is at ``place``."""
     begin = place + HEAD_SIZE
-    log = pages.log_at(np.array([place]))
+    log = pages.frames.at(np.array([place]))
     (size,) = fields_at(log, np.array([begin], np.uint64), VisitRecord, "hash_size").tolist()
     begin += size_of(VisitRecord)
     return log[begin : begin + int(size)].tobytes()
@@ -261,7 +263,7 @@ def page_columns(pages: Pages, low: int, high: int) -> tuple[dict[str, npt.NDArr
     visits[merged] = 0
     seen = np.flatnonzero(visits)
     places = visits[seen] - np.uint64(1)
-    log = pages.log_at(places)
+    log = pages.frames.at(places)
     times = np.full((2, count), np.nan)
     figures = np.zeros((2, count), np.uint32)
     status = np.zeros(count, np.uint16)
@@ -279,14 +281,14 @@ def page_columns(pages: Pages, low: int, high: int) -> tuple[dict[str, npt.NDArr
     failed = np.flatnonzero((errors > 0) & (rows > 0))
     failed = failed[pages.failures[rows[failed]] > 0]
     failures = pages.failures[rows[failed]] - np.uint64(1)
-    status[failed] = fields_at(pages.log_at(failures), failures, Head, "status")
-    led = fields_at(pages.log_at(merges), merges, Head, "status")
+    status[failed] = fields_at(pages.frames.at(failures), failures, Head, "status")
+    led = fields_at(pages.frames.at(merges), merges, Head, "status")
     status[merged[led > 0]] = led[led > 0]
     made = pages.tally.makers
     makers = np.searchsorted(pages.makers[:made], np.arange(low, high, dtype=np.uint32), "right") - 1
     made_by = pages.maker_places[makers] if made else np.empty(0, np.uint64)
     linked_from = (
-        fields_at(pages.log_at(made_by), made_by, Head, "page") if made else np.full(count, NO_PAGE, "<u4")
+        fields_at(pages.frames.at(made_by), made_by, Head, "page") if made else np.full(count, NO_PAGE, "<u4")
     )
     columns = {
         "state": pages.states[low:high],

@@ -25,7 +25,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -39,11 +39,10 @@ from inlink.base.folder import Folder, FolderWriter, building
 from inlink.base.jit import stamp
 from inlink.errors import FolderError
 from inlink.store.blocksums import BlockGuard, BlockSums, num_blocks
-from inlink.store.deferred import Deferred
 from inlink.store.log import EVENTS, URLS
 from inlink.store.mapped import Mapped
 
-__all__ = ["CHECKPOINT", "LEAST_PAGES", "Checkpoint", "Extent", "StatePart", "code", "write"]
+__all__ = ["CHECKPOINT", "LEAST_PAGES", "Checkpoint", "Deferred", "Extent", "StatePart", "code", "write"]
 
 CHECKPOINT, VERSION = "checkpoint", 3
 
@@ -86,6 +85,34 @@ class Extent(msgspec.Struct, frozen=True):
 def code() -> str:
     """Return the version of inlink, and the checksum of its kernels."""
     return f"{inlink.__version__} {stamp()}"
+
+
+class Deferred:
+    """An object whose attributes can be filled later. Afterwards they are usual attributes, and cost nothing more."""
+
+    _empty: dict[str, tuple[Any, Callable[[], object]]]
+
+    def defer(self, name: str, fill: Callable[[], object]) -> None:
+        """Hide an attribute until its first use. Then ``fill`` is called. If it fails, the attribute stays hidden."""
+        self.__dict__.setdefault("_empty", {})[name] = self.__dict__.pop(name), fill
+
+    @property
+    def deferred(self) -> bool:
+        """True while an attribute is still to be filled."""
+        return bool(self.__dict__.get("_empty"))
+
+    # Type checkers must still refuse unknown attributes.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            empty = self.__dict__.get("_empty", {})
+            if name not in empty:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            value, fill = empty[name]
+            fill()
+            self.__dict__[name] = value
+            empty.pop(name, None)
+            return value
 
 
 class Checkpoint:

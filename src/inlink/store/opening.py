@@ -70,8 +70,8 @@ class IndexWriter:
         self._thread: Thread | None = None
         self._writer.header.meta = {
             "pages": pages.num_pages,
-            "urls_end": pages.urls_end,
-            "events_end": pages.events_end,
+            "urls_end": pages.tally.url_bytes,
+            "events_end": pages.frames.end,
             "seed": str(pages.hash_seed),
         }
 
@@ -108,7 +108,7 @@ class IndexWriter:
     def _finish(self) -> None:
         try:
             self._log.sync()
-            self._writer.write("marks", self._pages.marks[: self._marks])
+            self._writer.write("marks", self._pages.table.marks[: self._marks])
             self._writer.write("counts", self._counts)
             self._writer.write("checks", self._checks)
             meta = self._writer.header.meta
@@ -236,8 +236,8 @@ def recover(pages: Pages, log: Log) -> str:
     known = (BlockSums(), BlockSums()) if pages.checkpoint is None else pages.checkpoint.block_sums()
     log.sum_up(pages.table.all(), pages.frames.all(), *known)
     told = (
-        f"{pages.folder}: {counted(pages.num_pages, 'page')} known, {pages.num_crawled:,} crawled, "
-        f"{counted(pages.num_events, 'event')}"
+        f"{pages.folder}: {counted(pages.num_pages, 'page')} known, {pages.tally.crawled:,} crawled, "
+        f"{counted(pages.tally.events, 'event')}"
     )
     if lost:
         names = " and ".join(str(path.relative_to(pages.folder)) for path in kept)

@@ -1,26 +1,37 @@
 """The pages of a crawl's folder: its table of URLs, the frames of its log, and the columns folded from them."""
 
+import weakref
 from collections.abc import Iterator
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from inlink.base.arrays import UInt8Array, UInt32Array
+from inlink.base.arrays import AnyArray, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.columns import most_pages, reserve
+from inlink.base.jit import addresses
 from inlink.base.memory import require_memory
 from inlink.base.table import counted
 from inlink.errors import FolderError, StoreError
 from inlink.store.carried import carried_in
-from inlink.store.checkpoint import Checkpoint, StatePart
+from inlink.store.checkpoint import Checkpoint, Deferred, StatePart
 from inlink.store.checks import last_whole, refuse_damage
-from inlink.store.columns import PageColumns
-from inlink.store.deferred import Deferred
-from inlink.store.format import CARRY, CRAWLED, EXCLUDED, NO_PAGE, NOINDEX, STATES, salt_of
+from inlink.store.format import (
+    CANONICAL,
+    CARRY,
+    CRAWLED,
+    EXCLUDED,
+    GIVEN,
+    MERGE,
+    NO_PAGE,
+    NOINDEX,
+    STATES,
+    salt_of,
+)
 from inlink.store.frames import Frames, changes_in
-from inlink.store.kernels.columns import CrawlCounters, Reached
-from inlink.store.kernels.fold import fold
+from inlink.store.kernels import fold
+from inlink.store.kernels.columns import Columns, CrawlCounters, Reached
 from inlink.store.log import INDEX, URLS
 from inlink.store.page import Frame, LatestVisit, Page, describe
 from inlink.store.spill import Finished
@@ -29,9 +40,15 @@ from inlink.urls.hosts import same_domain
 
 __all__ = ["NO_PAGE", "STATES", "Page", "Pages"]
 
+_PAGES = most_pages()
+_HOSTS = _PAGES // 8
+_OF_ROWS = ("answered", "visits", "failures")
+_OF_MAKERS = ("makers", "maker_places")
+_LARGE = ("states", "depths", "errors", "losses", "answers", "scores", "carriers", *_OF_ROWS, *_OF_MAKERS)
+
 
 class Pages(Deferred):
-    """All pages of a crawl's folder.
+    """All pages of a crawl's folder. Their columns never move, because address space for them is reserved once.
 
     Parameters
     ----------
@@ -47,11 +64,44 @@ class Pages(Deferred):
     Attributes
     ----------
     table : UrlTable
-        The table of URLs. Its methods for URLs and hosts are attributes of this object too.
-    columns : PageColumns
-        Its arrays, and its methods for one page, are attributes of this object too.
+        The table of URLs and hosts. Its methods ``url`` and ``urls`` are attributes of this object too, for policies.
     frames : Frames
-        The frames of the log. Its methods that read events are attributes of this object too.
+        The frames of the log.
+    tally : CrawlCounters
+        Counts pages, hosts, events and bytes.
+    hosts : uint32[…]
+        The number of each page's host.
+    states, errors, losses : uint8[…]
+        For page i at [i]: its state, a place in :data:`~inlink.store.format.STATES`; its failures since it was last
+        crawled; its lost leases since its last answer.
+    depths : uint16[…]
+        Number of clicks from a seed to the page on the way by which it was discovered. Redirects and canonical links
+        are no clicks.
+    scores : float32[…]
+        The score of the page's content if it was crawled, else the best score of a link to it.
+    answers : uint32[…]
+        The page's row in ``answered``, ``visits`` and ``failures``; 0 if there is none.
+    answered : uint32[…]
+        The page of each row.
+    visits, failures : uint64[…]
+        For each row: the place of its last visit or merge, and of its last failure, plus 1; 0 if there is none.
+    makers, maker_places : uint32[…], uint64[…]
+        For each event that made pages known: the first of these pages, and the event's place.
+    carriers : uint64[…]
+        The place plus 1 of the frame that holds a page's carried data; 0 if it carries no data.
+    state_counts : uint64[len(STATES)]
+        The number of pages in each state.
+    host_pages, host_waiting, host_crawled : uint32[…]
+        For each host, once :meth:`count_hosts` was called: the numbers of its pages, of its pages in the state
+        discovered, and of its crawled pages.
+    merged : dict of int to int
+        The page that a page was merged into.
+    canonicals : dict of int to int
+        The page that a page names as its canonical page at its latest visit, if it names another page.
+    given : dict of int to str
+        The URL as it was given, if it differs from the canonical form.
+    addresses : uint64[…]
+        The addresses of the columns, for :func:`.kernels.fold.fold`.
     salt : int
         The salt of the log's frames.
     synced : int
@@ -67,68 +117,41 @@ class Pages(Deferred):
         self.checkpoint: Checkpoint | None = None
         self.tally = CrawlCounters()
         self.frames = Frames(folder)
-        self.table = table = UrlTable(folder, hash_seed, self.tally)
-        self.columns = columns = PageColumns(self.tally, table.hosts)
-        self.hosts, self.marks = table.hosts, table.marks
-        self.state_counts, self.states, self.errors = columns.state_counts, columns.states, columns.errors
-        self.losses, self.depths, self.scores = columns.losses, columns.depths, columns.scores
-        self.answers, self.answered = columns.answers, columns.answered
-        self.visits, self.failures = columns.visits, columns.failures
-        self.makers, self.maker_places = columns.makers, columns.maker_places
-        self.carriers, self.merged, self.given = columns.carriers, columns.merged, columns.given
-        self.canonicals = columns.canonicals
-        self.survivor, self.crawled = columns.survivor, columns.crawled
-        self.maker_place, self.visit_place = columns.maker_place, columns.visit_place
-        self.number, self.find, self.page_of = table.number, table.find, table.page_of
-        self.url, self.urls, self.url_begin, self.text = table.url, table.urls, table.url_begin, table.text
-        self.host, self.host_number = table.host, table.host_number
-        frames = self.frames
-        self.frame, self.frames_of_kind, self.list_at = frames.frame, frames.of_kind, frames.list_at
-        self.log_at, self.log_between = frames.at, frames.between
-        self.open_leases, self.leases_since = frames.open_leases, frames.leases_since
-
-    # -- sizes ----------------------------------------------------------------------------------------------------
+        self.table = UrlTable(folder, hash_seed, self.tally)
+        self.hosts, self.url, self.urls = self.table.hosts, self.table.url, self.table.urls
+        self.state_counts: UInt64Array = np.zeros(len(STATES), np.uint64)
+        self.states: UInt8Array = reserve(np.uint8, _PAGES)
+        self.depths: AnyArray = reserve(np.uint16, _PAGES)
+        self.errors: UInt8Array = reserve(np.uint8, _PAGES)
+        self.losses: UInt8Array = reserve(np.uint8, _PAGES)
+        self.answers: UInt32Array = reserve(np.uint32, _PAGES)
+        self.answered: UInt32Array = reserve(np.uint32, _PAGES)
+        self.visits: UInt64Array = reserve(np.uint64, _PAGES)
+        self.failures: UInt64Array = reserve(np.uint64, _PAGES)
+        self.scores: AnyArray = reserve(np.float32, _PAGES)
+        self.makers: UInt32Array = reserve(np.uint32, _PAGES)
+        self.maker_places: UInt64Array = reserve(np.uint64, _PAGES)
+        self.carriers: UInt64Array = reserve(np.uint64, _PAGES)
+        self.host_pages: UInt32Array = reserve(np.uint32, _HOSTS)
+        self.host_waiting: UInt32Array = reserve(np.uint32, _HOSTS)
+        self.host_crawled: UInt32Array = reserve(np.uint32, _HOSTS)
+        self.merged: dict[int, int] = {}
+        self.canonicals: dict[int, int] = {}
+        self.given: dict[int, str] = {}
+        self.addresses = addresses(
+            [self.tally.array(), *(getattr(self, name) for name in Columns._fields[1:])]
+        )
 
     @property
     def num_pages(self) -> int:
         """Number of known URLs: pages are 0 … num_pages - 1."""
         return self.tally.pages
 
-    @property
-    def num_hosts(self) -> int:
-        """Number of known hosts."""
-        return self.tally.hosts
-
-    @property
-    def num_events(self) -> int:
-        """Number of folded events."""
-        return self.tally.events
-
-    @property
-    def num_crawled(self) -> int:
-        """Number of pages that were crawled at least once."""
-        return self.tally.crawled
-
-    @property
-    def urls_end(self) -> int:
-        """Number of bytes of urls.txt that are taken in."""
-        return self.tally.url_bytes
-
-    @property
-    def events_end(self) -> int:
-        """Number of bytes of events.log that are folded."""
-        return self.frames.end
-
-    @property
-    def log(self) -> UInt8Array:
-        """The mapped log, uint8[events_end or more]."""
-        return self.frames.log
-
-    # -- opening --------------------------------------------------------------------------------------------------
+    # -- the checkpoint ---------------------------------------------------------------------------------------------
 
     def parts(self) -> Iterator[StatePart]:
         """All arrays of a checkpoint's part on pages, by name."""
-        return chain(self.table.parts(), self.columns.parts(), self.columns.rare_parts(), self.frames.parts())
+        return chain(self.table.parts(), self._columns(), self._rare_parts(), self.frames.parts())
 
     def small_parts(self) -> dict[str, Any]:
         """The numbers of a checkpoint's part on pages."""
@@ -138,7 +161,46 @@ class Pages(Deferred):
 
     def finished(self) -> Iterator[Finished]:
         """Yield the columns that rarely change once they are written, each with its number of written elements."""
-        return chain(self.table.finished(), self.columns.finished())
+        yield from self.table.finished()
+        known, rows, makers = self.tally.event_pages, self.tally.rows + 1, self.tally.makers
+        yield from ((self.depths, known), (self.carriers, known))
+        yield from ((self.answered, rows), (self.visits, rows), (self.failures, rows))
+        yield from ((self.makers, makers), (self.maker_places, makers))
+
+    def _columns(self) -> Iterator[StatePart]:
+        """The filled parts of the columns, by name."""
+        yield "state_counts", [self.state_counts]
+        for name in _LARGE:
+            yield name, self._stretches(name, getattr(self, name))
+
+    def _stretches(self, name: str, column: AnyArray) -> list[AnyArray]:
+        """The filled stretch of a column."""
+        if name in _OF_ROWS:
+            return [column[: self.tally.rows + 1]]
+        return [column[: self.tally.makers if name in _OF_MAKERS else self.tally.pages]]
+
+    def _rare_parts(self) -> Iterator[StatePart]:
+        """The dictionaries as arrays, by name."""
+        texts = [given.encode("utf-8", "surrogateescape") for given in self.given.values()]
+        for name, pages in (("merged", self.merged), ("canonical", self.canonicals)):
+            yield f"{name}_pages", [np.array(list(pages), np.uint32)]
+            yield f"{name}_into", [np.array(list(pages.values()), np.uint32)]
+        yield "given_pages", [np.array(list(self.given), np.uint32)]
+        yield "given_ends", [np.cumsum([len(text) for text in texts], dtype=np.uint64)]
+        yield "given_text", [np.frombuffer(b"".join(texts), np.uint8)]
+
+    def _restore_rare(self, checkpoint: Checkpoint) -> None:
+        """Read the dictionaries of a checkpoint."""
+        for name, column in (("merged", self.merged), ("canonical", self.canonicals)):
+            pages, into = checkpoint.array(f"{name}_pages"), checkpoint.array(f"{name}_into")
+            column.update(zip(pages.tolist(), into.tolist(), strict=True))
+        text, begin = checkpoint.array("given_text").tobytes(), 0
+        ends = checkpoint.array("given_ends").tolist()
+        for page, end in zip(checkpoint.array("given_pages").tolist(), ends, strict=True):
+            self.given[page] = text[begin:end].decode("utf-8", "surrogateescape")
+            begin = end
+
+    # -- opening --------------------------------------------------------------------------------------------------
 
     def restore(self, checkpoint: Checkpoint, *, lazily: bool = False) -> None:
         """Take in a checkpoint, in place of the events before its extent.
@@ -159,29 +221,31 @@ class Pages(Deferred):
         for name, value in checkpoint.meta["tally"].items():
             setattr(self.tally, name, value)
         self.frames.restore(checkpoint)
-        self.synced, self.checkpoint = self.events_end, checkpoint
+        self.synced, self.checkpoint = self.frames.end, checkpoint
         if lazily:
             self.table.restore(checkpoint, lazily=True)
-            self.columns.restore(checkpoint, lazily=True)
-            table = self.table
-            self.columns.defer("hosts", lambda: table.hosts)
-            for owner in (self.table, self.columns):
-                for name in vars(owner)["_empty"].keys() & vars(self).keys():
-                    self.defer(name, partial(getattr, owner, name))
+            checkpoint.fill([("state_counts", [self.state_counts])])
+            checkpoint.fill_later(self, _LARGE, self._stretches)
+            table, owner = self.table, weakref.proxy(self)
+            self.defer("hosts", lambda: table.hosts)
+            self.defer("addresses", lambda: [getattr(owner, name) for name in ("hosts", *_LARGE)])
+            self._restore_rare(checkpoint)
             return
         with Threads(2) as threads:
-            restoring = (self.table.restore, self.columns.restore)
-            tasks = [threads.submit(restore, checkpoint, lazily=False) for restore in restoring]
+            tasks = [
+                threads.submit(self.table.restore, checkpoint, lazily=False),
+                threads.submit(checkpoint.fill, self._columns()),
+            ]
             for task in tasks:
                 task.result()
+        self._restore_rare(checkpoint)
         # The frontier reads the other files after later events are folded. It is then too late to refuse them.
         checkpoint.check_rest()
         self.table.note_index()
 
     def release(self) -> None:
         """Close the files of the checkpoint, unless columns are still to be read from it."""
-        parts: tuple[Deferred, ...] = (self.table, self.columns)
-        if self.checkpoint is not None and not any(part.deferred for part in parts):
+        if self.checkpoint is not None and not (self.table.deferred or self.deferred):
             self.checkpoint.release()
 
     def recover(self) -> tuple[int, int]:
@@ -194,7 +258,7 @@ class Pages(Deferred):
         """
         events, urls = self.frames.all(), self.table.all()
         covered = urls_known = 0
-        events_known = self.events_end
+        events_known = self.frames.end
         if self.with_urls and self.checkpoint is None:
             covered, urls_known, events_known = self.table.load_index(len(events))
         # The index was written when all before it was safe, and holds the hashes of these URLs.
@@ -224,7 +288,7 @@ class Pages(Deferred):
 
     def _last_whole(self, urls: UInt8Array, events: UInt8Array, text_from: int = 0) -> Reached:
         """The end of the last sound frame, from the folded frames on."""
-        known = self.urls_end, self.events_end, self.num_pages, self.tally.frames
+        known = self.tally.url_bytes, self.frames.end, self.num_pages, self.tally.frames
         return last_whole(urls, events, self.salt, *known, text_from)
 
     def _take_in(self, reached: Reached, covered: int) -> None:
@@ -233,13 +297,13 @@ class Pages(Deferred):
             raise StoreError(f"{self.folder}: no address space for {reached.pages:,} pages")
         new = reached.pages - self.num_pages
         require_memory(42 * new, f"{self.folder}: {counted(new, 'page')} behind the checkpoint")
-        begin, urls_end = self.events_end, reached.text_place
+        begin, urls_end = self.frames.end, reached.text_place
         self.synced, self.tally.by_host = max(self.synced, reached.synced), 0
         frames = self.frames.all()[begin : reached.place]
         if not self.with_urls:
             self._fold(frames)
             self.tally.pages, self.tally.url_bytes = self.tally.event_pages, urls_end
-        elif urls_end - self.urls_end < CHUNK:
+        elif urls_end - self.tally.url_bytes < CHUNK:
             self.table.take_in(urls_end, covered)
             self._fold(frames)
         else:
@@ -250,13 +314,28 @@ class Pages(Deferred):
                 self.table.take_in(urls_end, covered)
                 folding.result()
         self.frames.end = reached.place
-        self.columns.take_in_rare(self.frames, begin)
+        self._take_in_rare(begin)
 
     def _fold(self, frames: UInt8Array) -> None:
         """Fold a sequence of frames, unless columns are still to be read and the frames change nothing."""
         # A closed crawl ends with a mark of its last sync.
-        if not self.columns.deferred or changes_in(frames):
-            fold(self.columns.addresses, frames)
+        if not self.deferred or changes_in(frames):
+            fold.fold(self.addresses, frames)
+
+    def _take_in_rare(self, begin: int) -> None:
+        """Take in the data that few pages have, and that dictionaries hold, of the frames from byte ``begin`` on."""
+        for place in self.frames.of_kind(MERGE, GIVEN, CANONICAL, begin=begin):
+            frame = self.frames.frame(place)
+            if frame.kind == MERGE:
+                self.merged[frame.page] = int(self.frames.list_at(place)[0])
+            elif frame.kind == CANONICAL:
+                self.name_canonical(frame.page, self.frames.list_at(place).tolist())
+            else:
+                self.given[frame.page] = frame.payload.decode("utf-8", "surrogateescape")
+
+    def count_hosts(self) -> None:
+        """Count the pages of each host by state, now and with each event that is folded from now on."""
+        fold.count_hosts(self.addresses)
 
     # -- events ---------------------------------------------------------------------------------------------------
 
@@ -264,25 +343,58 @@ class Pages(Deferred):
         """The end of an event, at byte ``place`` of the log or later: before the next event that made pages known."""
         makers = self.maker_places[: self.tally.makers]
         row = int(np.searchsorted(makers, np.uint64(place)))
-        return int(makers[row]) if row < len(makers) else self.events_end
+        return int(makers[row]) if row < len(makers) else self.frames.end
 
     def last_time(self) -> float:
         """Unix time of the last event that made pages known. Later events are not earlier than this time."""
         rows = self.tally.makers
-        return self.frame(int(self.maker_places[rows - 1])).time if rows else self.started
+        return self.frames.frame(int(self.maker_places[rows - 1])).time if rows else self.started
+
+    def crawled(self, first_row: int = 1, end_row: int | None = None) -> tuple[UInt32Array, UInt64Array]:
+        """Pages that were crawled or merged, and the places of their latest visits or merges: uint32[k], uint64[k].
+
+        Only rows ``first_row``, …, ``end_row`` - 1 of ``answered`` are returned; by default all.
+        """
+        end = self.tally.rows + 1 if end_row is None else end_row
+        rows = np.flatnonzero(self.visits[first_row:end]) + first_row
+        return self.answered[rows], self.visits[rows] - np.uint64(1)
 
     # -- data of a page ----------------------------------------------------------------------------------------------
 
+    def survivor(self, page: int) -> int:
+        """The page that a page was merged into; the page itself if it was not merged."""
+        for _ in range(64):
+            if page not in self.merged:
+                break
+            page = self.merged[page]
+        return page
+
+    def maker_place(self, page: int) -> int:
+        """The place of the event that made a page known."""
+        row = int(np.searchsorted(self.makers[: self.tally.makers], np.uint32(page), "right")) - 1
+        return int(self.maker_places[row])
+
+    def visit_place(self, page: int) -> int | None:
+        """The place of a page's latest visit in the log."""
+        row = int(self.answers[page])
+        place = int(self.visits[row]) if row else 0
+        return place - 1 if place and page not in self.merged else None
+
+    def name_canonical(self, page: int, named: list[int]) -> None:
+        """Note the canonical page that a page names; an empty list if it names none."""
+        self.canonicals.pop(page, None)
+        self.canonicals.update((page, target) for target in named)
+
     def maker(self, page: int) -> int:
         """The page whose links made a page known; NO_PAGE for a seed."""
-        return self.frame(self.maker_place(page)).page
+        return self.frames.frame(self.maker_place(page)).page
 
     def carried(self, page: int) -> bytes | None:
         """A page's carried data: those of the first link that had any, unless they were replaced later."""
         place = int(self.carriers[page])
         if not place:
             return None
-        frame = self.frame(place - 1)
+        frame = self.frames.frame(place - 1)
         if frame.kind == CARRY:
             return frame.payload
         return carried_in(np.frombuffer(frame.payload, np.uint8), page)
@@ -294,7 +406,7 @@ class Pages(Deferred):
 
     def visit(self, page: int) -> LatestVisit | None:
         """A page's latest visit."""
-        place = self.columns.visit_place(page)
+        place = self.visit_place(page)
         return None if place is None else self.frames.visit(place)
 
     def page(self, page: int) -> Page:
@@ -310,7 +422,7 @@ class Pages(Deferred):
             self.linked_from(page),
             self.visit(page),
             int(self.errors[page]),
-            self.frame(failure - 1) if failure else None,
+            self.frames.frame(failure - 1) if failure else None,
             self.url(self.survivor(page)) if page in self.merged else None,
             self.merge_of(page),
             self.url(self.canonicals[page]) if page in self.canonicals else None,
@@ -320,7 +432,7 @@ class Pages(Deferred):
 
     def merge_of(self, page: int) -> Frame | None:
         """The event by which a page was merged into another; None if it was not merged."""
-        return self.frame(int(self.visits[self.answers[page]]) - 1) if page in self.merged else None
+        return self.frames.frame(int(self.visits[self.answers[page]]) - 1) if page in self.merged else None
 
     def why_separate(self, page: int) -> str | None:
         """The reason why a page is not merged into the canonical page that it names; None if nothing prevents it."""
@@ -350,7 +462,7 @@ class Pages(Deferred):
     def links(self, page: int) -> UInt32Array:
         """The pages that a page's latest visit links to, uint32[k], increasing."""
         place = self.visit_place(page)
-        return np.empty(0, np.uint32) if place is None else self.list_at(place)
+        return np.empty(0, np.uint32) if place is None else self.frames.list_at(place)
 
     def close(self) -> None:
         """Close the files."""

@@ -18,8 +18,7 @@ from inlink.base.columns import most_pages, reserve
 from inlink.base.folder import Folder
 from inlink.base.jit import addresses
 from inlink.errors import FolderError, StoreError, UnknownNodeError
-from inlink.store.checkpoint import Checkpoint, StatePart
-from inlink.store.deferred import Deferred
+from inlink.store.checkpoint import Checkpoint, Deferred, StatePart
 from inlink.store.format import NO_PAGE
 from inlink.store.kernels import table
 from inlink.store.kernels.columns import CrawlCounters, Table

@@ -117,7 +117,7 @@ class LinkSearch:
             # No event before the one that made a page known lists the page.
             later = places >= np.uint64(pages.maker_place(targets[target]))
             linkers, places = linkers[later], places[later]
-            hits = rows_with(pages.log_at(places), places, np.uint64(targets[target]))[: count - len(rows)]
+            hits = rows_with(pages.frames.at(places), places, np.uint64(targets[target]))[: count - len(rows)]
             linking = linkers[hits].tolist()
             rows += [PageRow(page, pages.url(page)) for page in linking if page not in pages.merged]
             if linking and len(rows) == count:
@@ -138,7 +138,7 @@ class LinkSearch:
         if np.count_nonzero(others) < _FEWEST:
             return None
         places = pages.visits[rows[others]] - np.uint64(1)
-        log, links = pages.log_at(places), np.zeros(len(places), bool)
+        log, links = pages.frames.at(places), np.zeros(len(places), bool)
         for target in (number, *islice(self._merged_into(number), _ALIASES)):
             links[rows_with(log, places, np.uint64(target))] = True
         return float(links.mean())
@@ -200,7 +200,7 @@ class NearSearch:
         while search.row < end:
             last = min(search.row + _VISITS, end)
             _, places = pages.crawled(search.row, last)
-            log = pages.log_at(places)
+            log = pages.frames.at(places)
             first = earliest(log, near_visits(log, places, visit.fingerprint), before)
             if first is not None and (search.best is None or first < search.best):
                 search.best = first
@@ -233,7 +233,7 @@ class ErrorSurvey:
 
     def proceed(self, now: float, seconds: float) -> Errors:
         """Read on in the log for ``seconds`` of CPU time; return the counts so far. ``now`` is Unix time."""
-        end, stop = self._pages.events_end, time.thread_time() + seconds
+        end, stop = self._pages.frames.end, time.thread_time() + seconds
         while self._left or self._place < end:
             if not self._left:
                 self._left = self._failures(end)
@@ -262,14 +262,14 @@ class ErrorSurvey:
     def _failures(self, end: int) -> list[int]:
         """Places of the failures in the next part of the log, in reverse order."""
         until = self._pages.frame_end(min(self._place + _LOG_BYTES, end))
-        log = self._pages.log_between(self._place, until)
+        log = self._pages.frames.between(self._place, until)
         places = find_kinds(log, np.uint64(self._place), np.uint64(until), _ALL).astype(np.int64)
         self._place = int(places[-1]) + int(_field(log, places[-1:], "length")[0])
         failed: list[int] = places[_field(log, places, "kind") == FAILED].tolist()
         return failed[::-1]
 
     def _take(self, place: int) -> None:
-        frame = self._pages.frame(place)
+        frame = self._pages.frames.frame(place)
         error = error_of(frame)
         name = cause_of(frame.status, error, bool(frame.flags & EXCLUDED_ONE))
         if name not in self._causes and len(self._causes) >= MOST_CAUSES:

@@ -35,9 +35,9 @@ def known_page(pages: Pages, url: str, url_rules: UrlRules | None) -> int:
         If the crawl does not know it.
     """
     # Spiders return URLs in canonical form, which need not be parsed.
-    page = pages.page_of(url)
+    page = pages.table.page_of(url)
     if page == NO_PAGE:
-        numbers = map(pages.page_of, _forms_of_url(url, url_rules))
+        numbers = map(pages.table.page_of, _forms_of_url(url, url_rules))
         page = next((number for number in numbers if number != NO_PAGE), NO_PAGE)
     if page >= pages.tally.event_pages:
         raise UnknownNodeError(f"{url!r} is not known in {pages.folder}: seed it, or link to it, first")
@@ -52,7 +52,7 @@ def unknown(folder: object, page: object) -> UnknownNodeError:
 def _number(pages: Pages, page: str | int, url_rules: UrlRules | None) -> int:
     """The number of a page that is given by its URL, its number, or its number as 16 hexadecimal digits."""
     for form in (page, *_forms_of(page, url_rules)):
-        number = form if isinstance(form, int) else pages.page_of(form)
+        number = form if isinstance(form, int) else pages.table.page_of(form)
         if 0 <= number < pages.tally.event_pages:
             return number
     raise unknown(pages.folder, page)
