@@ -7,7 +7,8 @@ from pathlib import Path
 from inlink.base.declare import Parameter, parameters_of
 from inlink.crawl.settings import SpiderSettings
 from inlink.frontier.settings import GROUPS, TABLE, Settings
-from inlink.store.life import MOVES, STATES
+from inlink.store.format import STATES
+from inlink.store.life import MOVES
 
 DOCS = Path(__file__).parents[1] / "docs"
 MARKED = re.compile(r"(<!-- (?:settings|table): (\w+) -->\n).*?(<!-- end of (?:settings|table) -->)", re.S)

@@ -22,8 +22,8 @@ from inlink.frontier.revisit import FixedInterval
 from inlink.rank.pagerank import pagerank
 from inlink.sources.crawlgraph import graph_in
 from inlink.store.blocks import num_links
+from inlink.store.format import STATES
 from inlink.store.lookup import Lookup
-from inlink.store.pages import STATES
 from storefolders import links_from, links_to
 
 HOSTS = 5

@@ -29,9 +29,9 @@ from inlink.store import log as logs
 from inlink.store import urls as urls_module
 from inlink.store.checks import last_whole
 from inlink.store.events import Events
+from inlink.store.format import NO_PAGE
 from inlink.store.kernels import frames as kernels
 from inlink.store.log import Log
-from inlink.store.pages import NO_PAGE
 from inlink.store.reader import known_pages
 from storefolders import folder
 

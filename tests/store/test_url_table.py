@@ -14,7 +14,7 @@ from crawlstrategies import (
 )
 from inlink.errors import StoreError
 from inlink.store import urls as urls_module
-from inlink.store.pages import NO_PAGE
+from inlink.store.format import NO_PAGE
 from inlink.store.reader import known_pages
 from storefolders import empty_pages, fnv
 

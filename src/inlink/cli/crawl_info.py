@@ -80,7 +80,7 @@ def _remote_places(url: str, top: int, within: float) -> "Certificate":
 
 def show_crawl(folder: Path | str, as_json: bool) -> None:
     """Print the figures of a crawl."""
-    from inlink.store.pages import STATES
+    from inlink.store.format import STATES
 
     view = view_of(folder)
     crawl = view.info()

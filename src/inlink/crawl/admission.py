@@ -14,8 +14,8 @@ import numpy as np
 from inlink.base.arrays import UInt32Array
 from inlink.crawl.journal import Journal
 from inlink.frontier.rules import Rules
-from inlink.store.format import EXCLUDE, EXCLUDED, SETTINGS, ExcludedRecord, struct_of
-from inlink.store.pages import NO_PAGE, Pages
+from inlink.store.format import EXCLUDE, EXCLUDED, NO_PAGE, SETTINGS, ExcludedRecord, struct_of
+from inlink.store.pages import Pages
 from inlink.store.repair import LOST_REASON
 
 __all__ = ["Admission", "refused_by"]

@@ -20,6 +20,7 @@ from inlink.store.format import (
     DISCOVERED,
     EXCLUDED,
     LEASED,
+    NO_PAGE,
     STATES,
     FailedRecord,
     LostRecord,
@@ -27,7 +28,6 @@ from inlink.store.format import (
     dtype_of,
     struct_of,
 )
-from inlink.store.pages import NO_PAGE
 from inlink.urls.canonical import canonical
 
 __all__ = ["Answers"]

@@ -14,7 +14,8 @@ from inlink.base.settings import NO_LIMIT
 from inlink.errors import ParameterError
 from inlink.frontier.survey import BEST
 from inlink.protocol import LARGEST_SCORE
-from inlink.store.life import RELOADABLE, STATES
+from inlink.store.format import STATES
+from inlink.store.life import RELOADABLE
 from inlink.urls.canonical import canonical
 
 __all__ = [

@@ -70,7 +70,7 @@ from inlink.store import format as kinds
 from inlink.store import log as logs
 from inlink.store.log import Log
 from inlink.store.opening import recover
-from inlink.store.pages import Page
+from inlink.store.page import Page
 from inlink.store.reader import hash_seed_of, open_pages
 from inlink.urls.canonical import UrlRules
 

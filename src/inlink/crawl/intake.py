@@ -15,8 +15,8 @@ from inlink.protocol import AnyLink, Crawled
 from inlink.store import format as kinds
 from inlink.store.anchors import encode_anchors
 from inlink.store.carried import encode_carried
-from inlink.store.format import CRAWLED, DateRecord, VisitRecord, struct_of
-from inlink.store.pages import NO_PAGE, Pages
+from inlink.store.format import CRAWLED, NO_PAGE, DateRecord, VisitRecord, struct_of
+from inlink.store.pages import Pages
 from inlink.urls.canonical import MAX_LENGTH, canonical, refusal
 
 __all__ = ["PageIntake"]

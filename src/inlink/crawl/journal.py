@@ -17,10 +17,9 @@ from inlink.frontier.rules import Rules
 from inlink.protocol import Link
 from inlink.store import format as kinds
 from inlink.store.carried import encode_carried
-from inlink.store.format import DISCOVERED, LEASED, ExcludedRecord, LeaseRecord, struct_of
+from inlink.store.format import DISCOVERED, LEASED, NO_PAGE, ExcludedRecord, LeaseRecord, struct_of
 from inlink.store.kernels.frames import encode_links
 from inlink.store.log import Log
-from inlink.store.pages import NO_PAGE
 from inlink.urls.canonical import canonical
 
 __all__ = ["Answered", "Journal", "encoded_list", "number_of"]

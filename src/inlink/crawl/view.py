@@ -40,9 +40,10 @@ from inlink.frontier.survey import LinkCount, Shown, Survey
 from inlink.protocol import Standing
 from inlink.rank.certain import certain_places
 from inlink.store.blocks import BLOCK
+from inlink.store.format import NO_PAGE
 from inlink.store.lookup import Lookup
 from inlink.store.page import Page
-from inlink.store.pages import NO_PAGE, Pages
+from inlink.store.pages import Pages
 
 if TYPE_CHECKING:
     from inlink.rank.ranking import Ranking

@@ -24,8 +24,6 @@ from inlink.store.frames import fields_at
 from inlink.store.near import MOST_BITS
 from inlink.store.pages import Pages
 
-__all__ = ["Copies", "NearIndex", "section"]
-
 _HEAD, _VISIT = struct_of(Head), struct_of(VisitRecord)
 _BLOCKS = 4
 _LEAST = 4.0

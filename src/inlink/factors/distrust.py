@@ -31,8 +31,6 @@ from inlink.store.blocks import LinkRows
 from inlink.store.pages import Pages
 from inlink.store.prior import DISTRUST, HostPlaces, kept_places
 
-__all__ = ["HostDistrust"]
-
 EVEN = 0.02
 """The distrust that halves a priority."""
 

@@ -19,8 +19,6 @@ from inlink.factors.trust import Trusted
 from inlink.store.pages import Pages
 from inlink.store.prior import HostPlaces
 
-__all__ = ["HostFactor", "RankedCrawl", "rows_of_hosts"]
-
 _AT_A_TIME = 1 << 14
 
 

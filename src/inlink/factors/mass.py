@@ -23,8 +23,6 @@ from inlink.factors.host import HostFactor, RankedCrawl
 from inlink.factors.trust import Trusted
 from inlink.store.pages import Pages
 
-__all__ = ["GAMMA", "LEAST", "HostMass", "trusted_shares"]
-
 GAMMA = 0.85
 """γ, as in the paper."""
 

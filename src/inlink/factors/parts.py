@@ -5,8 +5,6 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["NOT_REACHED", "Part", "combined"]
-
 NOT_REACHED = "not reached from a trusted page"
 """Name of the only part of a priority if no trust reaches the page."""
 

@@ -22,8 +22,6 @@ from inlink.factors.parts import Part
 from inlink.store.pages import Pages
 from inlink.store.prior import HostPlaces
 
-__all__ = ["HostPrior"]
-
 
 class HostPrior:
     """The priors of a crawl's hosts. Hosts that become known are looked up when they are first asked for.

@@ -9,8 +9,6 @@ from inlink.factors.mass import HostMass
 from inlink.factors.trust import Trusted
 from inlink.store.pages import Pages
 
-__all__ = ["HOST_FACTORS", "factors_given", "host_factors"]
-
 HOST_FACTORS: tuple[type[HostFactor], ...] = (HostDistrust, HostMass)
 """All factors of hosts, in the order in which priorities are multiplied by them."""
 

@@ -22,8 +22,6 @@ from inlink.store.pages import Pages
 from inlink.urls.canonical import UrlRules, canonical, refusal
 from inlink.urls.hosts import reverse_host
 
-__all__ = ["Trusted", "read_trust", "seed_pages", "trusted_pages"]
-
 LARGEST = 1e30
 """The largest weight."""
 

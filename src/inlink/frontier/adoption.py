@@ -28,7 +28,6 @@ from inlink.store.log import RANKS
 if TYPE_CHECKING:
     from inlink.frontier.frontier import Frontier
 
-__all__ = ["Adoption", "adopt"]
 
 _log = logging.getLogger("inlink.crawl")
 

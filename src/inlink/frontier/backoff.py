@@ -34,17 +34,6 @@ import re
 
 import msgspec
 
-__all__ = [
-    "LONGEST_WAIT",
-    "OUTCOMES",
-    "STATUSES",
-    "Outcome",
-    "classify",
-    "delay",
-    "retry_after",
-    "wait_under",
-]
-
 LONGEST_WAIT = 86_400.0
 """Longest wait in seconds: one day. It also limits a host's Retry-After and the wait after many failures."""
 

@@ -3,8 +3,6 @@
 import re
 from http import HTTPStatus
 
-__all__ = ["cause_of", "known_cause"]
-
 LONGEST = 60
 """Maximum length of an unknown error text."""
 

@@ -8,11 +8,8 @@ from inlink.frontier.frontier import Frontier
 from inlink.frontier.hosts import HostState
 from inlink.frontier.traps import FACTORS
 from inlink.frontier.traps import explain as explain_traps
-from inlink.store.format import DISCOVERED, EXCLUDED, NO_LIMIT
+from inlink.store.format import DISCOVERED, EXCLUDED, NO_LIMIT, STATES
 from inlink.store.page import merge_reason
-from inlink.store.pages import STATES
-
-__all__ = ["FARTHEST_PLACE", "Inlink", "Penalty", "Why", "explain", "host_parts", "page_parts"]
 
 FARTHEST_PLACE = 100
 """The last place in the order that is searched for a page."""

@@ -37,8 +37,6 @@ from inlink.store.life import WAITING
 from inlink.store.pages import Pages
 from inlink.store.prior import kept_places
 
-__all__ = ["Frontier"]
-
 _PAGES = most_pages()
 _MOST_REFUSED = 1000
 """Approximate maximum number of refused pages that :meth:`Frontier.order` skips."""

@@ -26,8 +26,6 @@ from inlink.store.format import HOST, HOST_SET, HostRecord, struct_of
 from inlink.store.pages import Pages
 from inlink.urls.hosts import registered_domain
 
-__all__ = ["CrawlHosts", "HostState"]
-
 _RECORD = struct_of(HostRecord)
 _BUSY = 1 << 11
 """Flag of an event about a host: its last answer asked for fewer requests. :mod:`.format` has the other flags."""

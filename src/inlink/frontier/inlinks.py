@@ -17,8 +17,6 @@ from inlink.frontier.explain import Inlink
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.kernels.shares import find_linkers
 
-__all__ = ["InlinkSearch"]
-
 KEPT_LINKERS = 8
 """Number of linkers that a search keeps for a page."""
 

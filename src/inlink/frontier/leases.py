@@ -14,8 +14,6 @@ import msgspec
 
 from inlink.store.pages import Pages
 
-__all__ = ["Lease", "LeaseBook", "Out", "lease_of"]
-
 KEPT = 1_000_000
 """Maximum number of lost leases on the book. Beyond it, the oldest are forgotten."""
 

@@ -15,8 +15,6 @@ from collections.abc import Callable
 from inlink.frontier.leases import LeaseBook
 from inlink.frontier.queue import Queue
 
-__all__ = ["LostPages"]
-
 
 class LostPages:
     """The lost pages of a crawl that wait, and those that are out alone.

@@ -36,9 +36,6 @@ from inlink.frontier.traps import FACTORS
 from inlink.store.checkpoint import Checkpoint, StatePart
 from inlink.store.spill import Finished
 
-__all__ = ["Queue"]
-
-
 _PAGES = most_pages()
 _SLOTS = _PAGES // 8
 _NODES = _PAGES // 2

@@ -40,8 +40,6 @@ from inlink.store.frames import fields_at
 from inlink.store.life import WAITING
 from inlink.store.pages import Pages
 
-__all__ = ["restore", "restore_columns", "restore_dates"]
-
 _AT_A_TIME = 1 << 14
 """Number of events of leases that are read at a time."""
 

@@ -28,7 +28,6 @@ from inlink.store.prior import PRIOR
 if TYPE_CHECKING:
     from inlink.frontier.frontier import Frontier
 
-__all__ = ["parts", "restore_policy", "restore_queue", "restore_traps", "small_parts"]
 
 _AT_A_TIME = 1 << 16
 """Number of pages whose keys are computed at a time, so that they stay in the processor's caches."""

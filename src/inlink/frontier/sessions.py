@@ -29,8 +29,6 @@ from inlink.store.format import (
 from inlink.store.frames import fields_at
 from inlink.store.pages import Pages
 
-__all__ = ["MOST_SESSIONS", "SessionLimitError", "SpiderSession", "SpiderSessions"]
-
 MOST_SESSIONS = 10_000
 """Maximum number of open sessions of a crawl. Each takes memory, and is looked at in each call."""
 

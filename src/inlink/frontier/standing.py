@@ -11,8 +11,6 @@ from inlink.protocol import HostStanding, Standing
 from inlink.store.format import STATES
 from inlink.store.pages import Pages
 
-__all__ = ["Harvest", "HarvestPoint", "Progress", "state_counts"]
-
 POINTS = 256
 """Maximum number of points of a harvest curve."""
 

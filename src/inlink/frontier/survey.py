@@ -17,8 +17,6 @@ from inlink.store.format import EXCLUDED, GONE, MERGED
 from inlink.store.frames import changes_in
 from inlink.store.pages import Pages
 
-__all__ = ["BEST", "LinkCount", "Shown", "Survey", "Surveyed", "fetchable", "go_on"]
-
 BEST = 1000
 """Number of best pages that a survey keeps."""
 

@@ -25,8 +25,6 @@ from inlink.base.arrays import Float32Array, UInt8Array, UInt64Array
 from inlink.frontier.kernels import traps as kernels
 from inlink.urls.canonical import SESSION_PARAMETERS
 
-__all__ = ["FACTORS", "RULES", "TrapRule", "explain", "line_codes"]
-
 FACTORS: Float32Array = (0.8 ** np.arange(32)).astype(np.float32)
 """float32[32]: the factor of each code; 1 for code 0, 0.00099 for code 31."""
 

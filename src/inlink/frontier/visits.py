@@ -14,8 +14,6 @@ from inlink.store.log import EVENTS
 from inlink.store.page import Frame
 from inlink.store.pages import Pages
 
-__all__ = ["plan_anew", "plan_visit", "plan_visits", "visits_of"]
-
 MOST = 1000
 """Maximum number of visits of a page that are passed to the schedule."""
 

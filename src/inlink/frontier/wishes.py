@@ -9,8 +9,6 @@ import numpy as np
 
 from inlink.store.format import NO_LIMIT, HostSetRecord, struct_of
 
-__all__ = ["NO_WISH", "Wish"]
-
 _RECORD = struct_of(HostSetRecord)
 _BLOCK, _DELAY, _BUDGET = 1, 2, 4
 

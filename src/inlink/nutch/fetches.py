@@ -371,7 +371,7 @@ def fetches_of_crawl(path: Path, delete_gone: bool) -> Iterator[Fetches]:
     """
     from inlink.sources.crawlarcs import crawl_source
     from inlink.store.blocks import arcs_of, page_columns
-    from inlink.store.pages import STATES
+    from inlink.store.format import STATES
     from inlink.store.reader import known_pages
 
     pages = known_pages(path, with_urls=False)

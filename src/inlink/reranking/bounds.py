@@ -56,8 +56,6 @@ from inlink.rank.certain import best_nodes
 from inlink.reranking.live import LEAST_TOL, GrowingPageRank
 from inlink.store.blocks import LinkRows
 
-__all__ = ["Bounds", "GrowingBounds", "best_places", "certain_within"]
-
 _LARGEST_TOL = 1e-6
 
 _STILL = 1e-3

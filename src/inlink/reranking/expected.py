@@ -18,8 +18,6 @@ import numpy as np
 from inlink.base.arrays import Float64Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.store.blocks import LinkRows
 
-__all__ = ["TRUE_SHARE", "expected_ranks"]
-
 TRUE_SHARE = 2 / 3
 """The share of the links to come that is counted; docs/decisions/default-order.md has the measurements."""
 

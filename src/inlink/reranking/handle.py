@@ -18,8 +18,6 @@ import msgspec
 from inlink.base.memory import memory_left
 from inlink.reranking.process import RankingOptions
 
-__all__ = ["Reranker"]
-
 _log = logging.getLogger("inlink.crawl")
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 600.0

@@ -56,8 +56,6 @@ from inlink.reranking.kernels.push import (
     take_out,
 )
 
-__all__ = ["GrowingHits", "GrowingPageRank", "Update"]
-
 MOST, AIM, SLACK = 0.85, 1.5, 0.95
 """Figures of :func:`_threshold`."""
 

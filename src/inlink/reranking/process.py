@@ -49,8 +49,6 @@ from inlink.reranking.live import GrowingHits, GrowingPageRank
 from inlink.reranking.soundness import is_foreign
 from inlink.store.reader import crawl_folder, known_pages
 
-__all__ = ["ALGORITHMS", "KIND", "NAME", "VERSION", "Ranker", "RankingOptions", "main"]
-
 NAME, KIND, VERSION = "ranks", "ranks", 1
 ALGORITHMS = ("pagerank", "hits")
 

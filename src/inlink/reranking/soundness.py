@@ -13,8 +13,6 @@ import numpy as np
 from inlink.base.arrays import AnyArray
 from inlink.store.reader import crawl_folder
 
-__all__ = ["RankingCheck", "is_foreign"]
-
 SLACK = 0.01
 """Tolerated relative error of sums. Rankings are exact to 1e-4."""
 

@@ -17,8 +17,9 @@ from inlink.store.blocks import (
     page_columns,
     url_blocks,
 )
+from inlink.store.format import NO_PAGE, STATES
 from inlink.store.page import error_of, merge_reason
-from inlink.store.pages import NO_PAGE, STATES, Pages
+from inlink.store.pages import Pages
 
 __all__ = ["PAGE_COLUMNS", "link_lines", "page_lines"]
 

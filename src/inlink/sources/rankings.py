@@ -24,7 +24,8 @@ from inlink.rank.tables import is_table, read_table
 from inlink.sources.crawlgraph import CrawlGraph
 from inlink.sources.ranks import rank_rows
 from inlink.sources.releases import rank_file
-from inlink.store.pages import NO_PAGE, Pages
+from inlink.store.format import NO_PAGE
+from inlink.store.pages import Pages
 from inlink.store.reader import is_crawl, known_pages, url_rules_of
 from inlink.urls.canonical import UrlRules, canonical
 from inlink.urls.hosts import registered_domain, reverse_host

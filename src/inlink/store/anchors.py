@@ -6,8 +6,6 @@ length and that many bytes of UTF-8. A link without a text has the length 0.
 
 from collections.abc import Mapping, Sequence
 
-__all__ = ["LONGEST_ANCHOR", "MOST_ANCHOR_BYTES", "anchors_in", "encode_anchors"]
-
 LONGEST_ANCHOR = 80
 """Maximum number of characters of a text that are kept."""
 

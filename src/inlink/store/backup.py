@@ -15,8 +15,6 @@ from inlink.store.mapped import mapped
 from inlink.store.prior import DISTRUST, LISTS, PRIOR
 from inlink.store.reader import hash_seed_of
 
-__all__ = ["Copied", "backup", "copy_beside_log", "copy_folder"]
-
 _BLOCK = 1 << 22
 _TRIES = 5
 """The largest number of attempts to copy a folder that may be replaced during the copy."""

@@ -13,22 +13,9 @@ import numpy.typing as npt
 
 from inlink.base.arrays import Float64Array, Int64Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.strings import Strings
-from inlink.store.format import HEAD_SIZE, MERGE, Head, VisitRecord, size_of
+from inlink.store.format import HEAD_SIZE, MERGE, NO_PAGE, Head, VisitRecord, size_of
 from inlink.store.frames import fields_at
-from inlink.store.pages import NO_PAGE, Pages
-
-__all__ = [
-    "BLOCK",
-    "COLUMNS",
-    "LinkRows",
-    "anchors_of",
-    "arcs_of",
-    "content_hash_at",
-    "crawled_rows",
-    "num_links",
-    "page_columns",
-    "url_blocks",
-]
+from inlink.store.pages import Pages
 
 # Number of bytes of URLs that are read at a time.
 BLOCK = 1 << 22

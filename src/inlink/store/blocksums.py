@@ -14,8 +14,6 @@ from isal.isal_zlib import crc32
 from inlink.base.arrays import Int64Array, UInt8Array, UInt32Array
 from inlink.errors import FolderError
 
-__all__ = ["BLOCK", "BlockGuard", "BlockSums", "num_blocks"]
-
 BLOCK = 1 << 16
 """Bytes of a block."""
 

@@ -14,8 +14,6 @@ import numpy as np
 from inlink.base.arrays import UInt8Array
 from inlink.store.format import CarriedRecord, dtype_of
 
-__all__ = ["carried_in", "encode_carried"]
-
 
 def encode_carried(data: Mapping[int, bytes]) -> bytes:
     """Encode the data of pages as the end of a frame; empty if there are no data."""

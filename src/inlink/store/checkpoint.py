@@ -42,8 +42,6 @@ from inlink.store.blocksums import BlockGuard, BlockSums, num_blocks
 from inlink.store.log import EVENTS, URLS
 from inlink.store.mapped import Mapped
 
-__all__ = ["CHECKPOINT", "LEAST_PAGES", "Checkpoint", "Deferred", "Extent", "StatePart", "code", "write"]
-
 CHECKPOINT, VERSION = "checkpoint", 3
 
 LEAST_PAGES = 1 << 20

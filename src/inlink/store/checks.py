@@ -18,16 +18,6 @@ from inlink.store.kernels import checks as kernels
 from inlink.store.kernels.columns import Reached
 from inlink.store.log import END, EVENTS, INDEX, INDEX_VERSION, RANKS, URLS, ends_in
 
-__all__ = [
-    "FAULTS",
-    "last_synced",
-    "last_whole",
-    "no_end",
-    "refuse_damage",
-    "safe_from_the_start",
-]
-
-
 FAULTS = (
     "",
     "the file ends within an event",

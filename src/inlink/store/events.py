@@ -26,8 +26,6 @@ from inlink.store.format import (
     struct_of,
 )
 
-__all__ = ["Event", "Events"]
-
 _HEAD = struct_of(Head)
 
 

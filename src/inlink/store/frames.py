@@ -41,9 +41,6 @@ from inlink.store.log import EVENTS
 from inlink.store.mapped import Mapped
 from inlink.store.page import Frame, LatestVisit
 
-__all__ = ["Frames", "changes_in", "fields_at"]
-
-
 _HEAD = struct_of(Head)
 _VISIT = struct_of(VisitRecord)
 _FREQUENT = (VISIT, FAILED, LEASE, RENEWED, REPORTED, CARRY, SYNCED)

@@ -15,8 +15,6 @@ from inlink.base.folder import atomic_file
 from inlink.errors import InputError
 from inlink.protocol import LARGEST_SCORE
 
-__all__ = ["INBOX", "RELOAD", "SEED", "pending", "post", "seeds_in", "seeds_of"]
-
 INBOX = "inbox"
 SEED, RELOAD = "seed", "reload"
 """The kinds of request."""

@@ -33,8 +33,6 @@ from inlink.store.format import (
     VISIT,
 )
 
-__all__ = ["BACK", "GIVEN_UP", "MOVES", "OPEN", "RELOADABLE", "STATES", "WAITING", "Move"]
-
 WAITING = (DISCOVERED, CRAWLED)
 """States of pages that wait: in the queue, for a date, or because their leases were lost."""
 

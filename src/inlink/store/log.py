@@ -44,23 +44,6 @@ from inlink.store.format import (
     struct_of,
 )
 
-__all__ = [
-    "END",
-    "EVENTS",
-    "INDEX",
-    "INDEX_VERSION",
-    "KIND",
-    "RANKS",
-    "TORN",
-    "UPGRADED",
-    "URLS",
-    "VERSION",
-    "Log",
-    "ends_in",
-    "lock",
-    "write_end",
-]
-
 KIND, VERSION = "crawl", 3
 """The kind and the format version of a crawl's folder."""
 URLS, EVENTS, END, LOCK = "urls.txt", "events.log", "end.bin", "lock"

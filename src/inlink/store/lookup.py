@@ -38,9 +38,6 @@ from inlink.store.page import Page, describe
 from inlink.store.reader import hash_seed_of
 from inlink.store.urls import UrlTable, index_of
 
-__all__ = ["Lookup"]
-
-
 _HEAD = struct_of(Head)
 _CHUNK = 16 << 20
 _ANSWERED = np.uint64(1 << VISIT | 1 << MERGE)

@@ -13,8 +13,6 @@ from inlink.base.disk import described
 from inlink.errors import FolderError
 from inlink.store.blocksums import BlockGuard
 
-__all__ = ["Mapped", "mapped"]
-
 
 class Mapped:
     """A growing file, memory-mapped.

@@ -15,8 +15,6 @@ from inlink.base.arrays import UInt8Array, UInt64Array
 from inlink.store.format import HEAD_SIZE, VISIT, Head, VisitRecord
 from inlink.store.frames import fields_at
 
-__all__ = ["MOST_BITS", "First", "earliest", "near_visits"]
-
 MOST_BITS = 3
 """The largest number of differing bits of the fingerprints of near-duplicates."""
 

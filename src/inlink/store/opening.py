@@ -41,8 +41,6 @@ from inlink.store.mapped import mapped
 from inlink.store.pages import Pages
 from inlink.store.urls import SHARDS, SLACK, Indexed
 
-__all__ = ["IndexWriter", "recover", "upgrade"]
-
 _log = logging.getLogger("inlink.crawl")
 _HEADS = 4096
 """Number of heads that are upgraded at a time."""

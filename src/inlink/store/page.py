@@ -13,8 +13,6 @@ from inlink.store.format import (
     size_of,
 )
 
-__all__ = ["Frame", "LatestVisit", "Page", "describe", "error_of", "merge_reason"]
-
 
 class Frame(NamedTuple):
     """One frame of the log: the fields of its :class:`~inlink.store.format.Head`, and its payload."""

@@ -38,8 +38,6 @@ from inlink.store.spill import Finished
 from inlink.store.urls import CHUNK, UrlTable
 from inlink.urls.hosts import same_domain
 
-__all__ = ["NO_PAGE", "STATES", "Page", "Pages"]
-
 _PAGES = most_pages()
 _HOSTS = _PAGES // 8
 _OF_ROWS = ("answered", "visits", "failures")

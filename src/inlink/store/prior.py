@@ -18,18 +18,6 @@ from inlink.graph.given import check_names
 from inlink.graph.names import Names, encode
 from inlink.urls.hosts import registered_domain
 
-__all__ = [
-    "DISTRUST",
-    "LISTS",
-    "PRIOR",
-    "VERSION",
-    "HostPlaces",
-    "keep_places",
-    "kept_checksum",
-    "kept_folder",
-    "kept_places",
-]
-
 PRIOR, VERSION = "prior", 1
 """Name and kind of the folder in a crawl's folder, and its format version."""
 

@@ -16,15 +16,6 @@ from inlink.urls.canonical import UrlRules
 if TYPE_CHECKING:
     from inlink.store.pages import Pages
 
-__all__ = [
-    "crawl_folder",
-    "hash_seed_of",
-    "is_crawl",
-    "known_pages",
-    "open_pages",
-    "pages_at_checkpoint",
-    "url_rules_of",
-]
 
 _log = logging.getLogger("inlink.crawl")
 
@@ -147,11 +138,11 @@ def _meta_of(path: str | os.PathLike[str]) -> tuple[_Meta, UrlRules | None]:
         ) from None
 
 
-def known_pages(folder: str | os.PathLike[str], *, with_urls: bool = True, lazily: bool = False) -> "Pages":
+def known_pages(folder: str | os.PathLike[str], *, with_urls: bool = True) -> "Pages":
     """The pages of a crawl's folder as they are now. :meth:`.Pages.refresh` takes in later events.
 
     Parameters and errors are those of :func:`open_pages`.
     """
-    pages = open_pages(folder, with_urls=with_urls, lazily=lazily)
+    pages = open_pages(folder, with_urls=with_urls)
     pages.recover()
     return pages

@@ -45,8 +45,6 @@ from inlink.store.log import EVENTS, URLS, ends_in, write_end
 from inlink.store.mapped import mapped
 from inlink.store.reader import crawl_folder, hash_seed_of
 
-__all__ = ["Damage", "LogReport", "examine", "repair"]
-
 _HEAD, _VISIT = struct_of(Head), struct_of(VisitRecord)
 _log = logging.getLogger("inlink.crawl")
 _LONGEST = 1 << 30

@@ -17,8 +17,6 @@ from typing import IO
 from inlink.base.arrays import AnyArray
 from inlink.base.columns import drop_zeros, map_file
 
-__all__ = ["Finished", "Spill"]
-
 _log = logging.getLogger("inlink.crawl")
 
 STRETCH = 1 << 18

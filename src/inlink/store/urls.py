@@ -26,9 +26,6 @@ from inlink.store.log import INDEX, INDEX_VERSION, URLS
 from inlink.store.mapped import Mapped
 from inlink.store.spill import Finished
 
-__all__ = ["SHARDS", "SLACK", "Indexed", "UrlTable", "index_of"]
-
-
 SHARDS, SLACK = 256, 64
 """Number of parts of the table, and of slots after the last home of each part."""
 

@@ -15,8 +15,6 @@ from inlink.store.mapped import mapped
 from inlink.store.prior import DISTRUST, PRIOR
 from inlink.store.reader import hash_seed_of
 
-__all__ = ["verify"]
-
 _log = logging.getLogger("inlink.crawl")
 _AGAIN = "remove this folder, and the crawl makes it again"
 _GIVEN = "open the crawl with the setting `{}` again, or take this folder from a backup"

@@ -16,8 +16,9 @@ from inlink.frontier.frontier import Frontier
 from inlink.frontier.policies import Policy
 from inlink.frontier.rules import Rules
 from inlink.protocol import VARIANT
+from inlink.store.format import NO_PAGE
 from inlink.store.lookup import Lookup
-from inlink.store.pages import NO_PAGE, Pages
+from inlink.store.pages import Pages
 from inlink.store.reader import open_pages, pages_at_checkpoint, url_rules_of
 from inlink.urls.canonical import UrlRules, canonical
 
