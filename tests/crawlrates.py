@@ -2,8 +2,6 @@
 
 import math
 
-__all__ = ["cooled", "due_under", "rate", "warmed"]
-
 
 def cooled(temperature: float, elapsed: float, window: float) -> float:
     """A temperature after ``elapsed`` seconds, formula (1); time that seems to run back does not heat.
@@ -19,18 +17,6 @@ def cooled(temperature: float, elapsed: float, window: float) -> float:
         colder host cannot be told from one that was never crawled) and as long as a burst may last.
     """
     return temperature * math.exp(-max(elapsed, 0.0) / window)
-
-
-def warmed(temperature: float, elapsed: float, window: float) -> float:
-    """A temperature after ``elapsed`` seconds and a crawl at their end; see :func:`cooled`."""
-    return cooled(temperature, elapsed, window) + 1.0
-
-
-def rate(temperature: float, window: float) -> float:
-    """The crawls a second of a temperature, formula (2); 0 for 0."""
-    if temperature <= 0:
-        return 0.0
-    return 1.0 / (window * math.log1p(1.0 / temperature))
 
 
 def due_under(temperature: float, limit: float, window: float) -> float:

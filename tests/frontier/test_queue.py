@@ -256,19 +256,6 @@ def test_pages_that_come_back_take_no_new_memory():
     assert len(set(ends)) == 1
 
 
-@settings(max_examples=30)
-@given(st.lists(st.tuples(st.integers(0, 10), KEYS), min_size=1, max_size=60), st.lists(KEYS, min_size=60))
-def test_rekeying_gives_the_order_of_the_new_keys(pages, fresh):
-    hosts = [host for host, _ in pages]
-    fresh = (fresh * 60)[: len(pages)]
-    old = make_queue(hosts, EASY)
-    put(old, list(range(len(pages))), [key for _, key in pages], 0.0)
-    rekey(old, fresh, 0.0)
-    new = make_queue(hosts, EASY)
-    put(new, list(range(len(pages))), fresh, 0.0)
-    assert old.take(60, 0.0)[0].tolist() == new.take(60, 0.0)[0].tolist()
-
-
 @pytest.mark.parametrize("hosts", [[0] * 70_000 + [1], [0] + [1] * 70_000])
 def test_a_slot_with_more_pages_than_one_step_is_rekeyed(hosts):
     n = 70_000

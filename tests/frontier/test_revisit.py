@@ -81,32 +81,6 @@ def test_a_specification_says_it_by_url():
     assert schedule.next(replace(page, url="http://b.com/")) == Next(None, 5.0)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"scale": 0}, r"scale must be a number in \(0, 1e9\]"),
-        ({"scale": float("nan")}, r"scale must be a number in \(0, 1e9\]"),
-        ({"default": -1}, "default must be"),
-        ({"default": True}, "default must be"),
-        ({"shortest": 0}, "shortest must be"),
-        ({"margin": -1}, "margin must be"),
-        ({"max_crawls": 0}, "max_crawls must be"),
-        ({"spec": [("a(", 1)]}, r"'a\(' is not a valid regular expression"),
-        ({"spec": [("a", "y2")]}, "not 'y2'"),
-        ({"spec": [("a", "x")]}, "not 'x'"),
-        ({"spec": [("a", "x0")]}, "not 'x0'"),
-        ({"spec": [("a", float("inf"))]}, "not inf"),
-        ({"spec": [("a", -5)]}, "not -5"),
-        ({"spec": [("a", None)]}, "a rule must be a pair"),
-        ({"spec": [("a",)]}, "a rule must be a pair"),
-        ({"spec": [(b"a", 1)]}, "a rule must be a pair"),
-    ],
-)
-def test_change_rate_refuses_wrong_arguments(arguments, message):
-    with pytest.raises(ParameterError, match=message):
-        ChangeRate(**arguments)
-
-
 @given(
     st.floats(0, 4e9),
     st.floats(0, 4e9),
@@ -246,21 +220,36 @@ def test_the_interval_finds_the_page():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("schedule", "arguments", "message"),
     [
-        ({"initial": 0}, "initial must be a number of seconds"),
-        ({"shortest": 100, "longest": 99}, "is above longest"),
-        ({"inc": -0.1}, "inc must be"),
-        ({"dec": 1.1}, r"dec must be a number in \[0, 1\]; got 1.1"),
-        ({"sync_delta_rate": "x"}, "sync_delta_rate must be"),
-        ({"gone": float("inf")}, "gone must be"),
+        (FixedInterval, {"seconds": -1}, r"FixedInterval\.seconds must be a number of seconds"),
+        (ChangeRate, {"scale": 0}, r"scale must be a number in \(0, 1e9\]"),
+        (ChangeRate, {"scale": float("nan")}, r"scale must be a number in \(0, 1e9\]"),
+        (ChangeRate, {"default": -1}, "default must be"),
+        (ChangeRate, {"default": True}, "default must be"),
+        (ChangeRate, {"shortest": 0}, "shortest must be"),
+        (ChangeRate, {"margin": -1}, "margin must be"),
+        (ChangeRate, {"max_crawls": 0}, "max_crawls must be"),
+        (ChangeRate, {"spec": [("a(", 1)]}, r"'a\(' is not a valid regular expression"),
+        (ChangeRate, {"spec": [("a", "y2")]}, "not 'y2'"),
+        (ChangeRate, {"spec": [("a", "x")]}, "not 'x'"),
+        (ChangeRate, {"spec": [("a", "x0")]}, "not 'x0'"),
+        (ChangeRate, {"spec": [("a", float("inf"))]}, "not inf"),
+        (ChangeRate, {"spec": [("a", -5)]}, "not -5"),
+        (ChangeRate, {"spec": [("a", None)]}, "a rule must be a pair"),
+        (ChangeRate, {"spec": [("a",)]}, "a rule must be a pair"),
+        (ChangeRate, {"spec": [(b"a", 1)]}, "a rule must be a pair"),
+        (Adaptive, {"initial": 0}, "initial must be a number of seconds"),
+        (Adaptive, {"shortest": 100, "longest": 99}, "is above longest"),
+        (Adaptive, {"inc": -0.1}, "inc must be"),
+        (Adaptive, {"dec": 1.1}, r"dec must be a number in \[0, 1\]; got 1.1"),
+        (Adaptive, {"sync_delta_rate": "x"}, "sync_delta_rate must be"),
+        (Adaptive, {"gone": float("inf")}, "gone must be"),
     ],
 )
-def test_adaptive_refuses_wrong_arguments(arguments, message):
+def test_wrong_arguments_are_refused(schedule, arguments, message):
     with pytest.raises(ParameterError, match=message):
-        Adaptive(**arguments)
-    with pytest.raises(ParameterError, match=r"FixedInterval\.seconds must be a number of seconds"):
-        FixedInterval(-1)
+        schedule(**arguments)
 
 
 def test_any_object_with_the_method_is_a_schedule():

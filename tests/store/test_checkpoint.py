@@ -26,7 +26,6 @@ from checkpoints import (
     without,
 )
 from crawlstrategies import Clock, differences, histories, opened, perform
-from inlink.base.checked import remember
 from inlink.base.folder import Folder
 from inlink.crawl import checkpointing
 from inlink.crawl.checkpointing import save_from_log
@@ -112,15 +111,8 @@ def test_the_pages_of_events_are_those_that_the_events_name(kept):
     assert len(touched(log.frames[:0])) == 0
 
 
-FILES = (
-    "header.json",
-    *(f"{name}.bin" for name in ("slots", "states", "policy_cash", "queue_keys", "host_text")),
-)
-
-
-@pytest.mark.parametrize("remembered", [False, True])
-@pytest.mark.parametrize("name", FILES)
-def test_a_changed_byte_is_refused_and_the_log_is_folded(kept, name, remembered, caplog):
+@pytest.mark.parametrize("name", ["header.json", "slots.bin", "policy_cash.bin", "queue_keys.bin"])
+def test_a_changed_file_is_refused_and_the_log_is_folded(kept, name, caplog):
     used, before = shown(kept)
     assert used
     path = next((kept / CHECKPOINT).rglob(name))
@@ -128,9 +120,6 @@ def test_a_changed_byte_is_refused_and_the_log_is_folded(kept, name, remembered,
     caplog.set_level(logging.INFO)
     for place in {0, len(raw) // 2, len(raw) - 1}:
         path.write_bytes(raw[:place] + bytes([raw[place] ^ 4]) + raw[place + 1 :])
-        if remembered and name != "header.json":
-            # The file is as if it had been written so: only its checksum tells.
-            remember(Folder(kept / CHECKPOINT, CHECKPOINT, VERSION), VERSION, written=True)
         caplog.clear()
         assert shown(kept) == (False, before)
         (line,) = caplog.messages
