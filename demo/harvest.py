@@ -28,7 +28,7 @@ def visited(folder: Path) -> list[str]:
         If there is no crawl.
     """
     with closing(known_pages(folder)) as pages:
-        return [pages.url(pages.frame(place).page) for place in pages.frames_of_kind(VISIT)]
+        return [pages.url(pages.frames.frame(place).page) for place in pages.frames.of_kind(VISIT)]
 
 
 def harvest(order: Iterable[str], relevant: Collection[str]) -> list[float]:
