@@ -119,7 +119,7 @@ def test_an_unknown_page_is_one_line_of_folder_and_server(ready):
 def test_places_that_a_server_does_not_compute_in_time_are_one_line(tmp_path, monkeypatch):
     with Crawl(tmp_path / "c"):
         pass
-    monkeypatch.setattr("inlink.cli.crawl_info.PATIENCE", 0.1)
+    monkeypatch.setattr("inlink.cli.info.PATIENCE", 0.1)
     with served(tmp_path / "c") as server:
         code, line = said("crawl-info", crawl_of(server), "--top", "3")
     assert code == 2

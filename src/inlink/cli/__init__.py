@@ -1,4 +1,4 @@
-"""The commands, one file each. They are thin: the library does the work.
+"""The commands. They are thin: the library does the work.
 
 Modules here import only click and light modules. Each command imports the rest when it runs, so that ``inlink --help``
 is quick. The module of a command is imported when it is called, and those of all commands for ``inlink --help``.
@@ -15,8 +15,6 @@ from inlink import __version__
 from inlink.cli.sections import Sections
 from inlink.errors import InlinkError
 
-__all__ = ["commands", "main"]
-
 
 @click.group(cls=Sections, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="inlink")
@@ -32,24 +30,30 @@ def commands() -> None:
     """  # noqa: D301
 
 
-commands.add_section("Graphs", ["build", "fold", "subgraph", "rank", "top", "diff", "info", "export", "plot"])
+commands.add_section(
+    "Graphs",
+    ["build", "build:fold", "build:subgraph", "rank", "top", "top:diff", "info", "export", "plot"],
+)
 commands.add_section(
     "Crawls",
     [
         "crawl",
-        "seed",
-        "next_",
-        "crawl_info",
-        "reload",
+        "steer:seed",
+        "steer:next_",
+        "info:crawl_info",
+        "steer:reload",
         "replay",
-        "import_ranking",
-        "dump",
-        "backup",
+        "export:import_ranking",
+        "export:dump",
+        "repair:backup",
         "repair",
     ],
 )
-commands.add_section("Look-ups in a graph or a crawl", ["page", "why", "find", "links", "near", "path"])
-commands.add_section("Several spiders on one crawl", ["serve", "token"])
+commands.add_section(
+    "Look-ups in a graph or a crawl",
+    [f"lookups:{name}" for name in ("page", "why", "find", "links", "near", "path")],
+)
+commands.add_section("Several spiders on one crawl", ["serve", "serve:token"])
 commands.add_section("As in Nutch", ["nutch"])
 commands.add_section("On a Spark cluster", ["spark"])
 

@@ -1,24 +1,23 @@
-"""``inlink build``: a graph's folder from archives or graph files."""
+"""Commands that make a graph's folder: ``inlink build``, ``fold`` and ``subgraph``."""
 
-import warnings
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from inlink.base.table import counted
-from inlink.cli.options import compress_option, declared_options, folder_output
-from inlink.cli.remote import is_crawl, is_url, refuse_url
-from inlink.cli.show import printable, say, say_folding, summary
-from inlink.cli.then import as_of_option, then
+from inlink.base.table import counted, printable
+from inlink.cli.lookups import graph_at
+from inlink.cli.options import (
+    as_of_option,
+    compress_option,
+    declared_options,
+    folder_output,
+    graph_argument,
+)
+from inlink.cli.remote import is_crawl, is_url, refuse_url, then
+from inlink.cli.show import say, say_folding, show_reading, summary
 from inlink.sources.formats import FORMATS, SITES
-
-if TYPE_CHECKING:
-    from inlink.graph.graph import Graph
-
-__all__ = ["Grouped", "build", "show_reading"]
 
 
 class Grouped(click.Command):
@@ -131,28 +130,84 @@ def build(sources: tuple[str, ...], output: Path, moment: str | None, **options:
     )
 
 
-def show_reading(read: Callable[[], "Graph"], name: str, err: bool = False) -> "Graph":
-    """Read a graph. Print the finished parts of a resumed build, one line about the graph, and the skipped records.
+@click.command()
+@graph_argument
+@folder_output
+@click.option(
+    "--level",
+    type=click.Choice(["host", "domain"]),
+    required=True,
+    help="The kind of a node.",
+)
+@click.option("--self-loops", is_flag=True, help="Keep links within a host or domain as self-loops.")
+@declared_options(SITES)
+@click.option("--keep-suffixes", is_flag=True, help="Keep hosts that are suffixes themselves (gov.uk).")
+@compress_option
+def fold(graph: Path, output: Path, level: Any, **options: Any) -> None:
+    """Fold GRAPH to hosts or registered domains. The weight of an arc is its number of links."""
+    chosen = {name: value for name, value in options.items() if value is not None}
+    folded = graph_at(graph).fold(level, into=output, **chosen)
+    say(summary(folded, str(output)))
+    say_folding(folded)
 
-    ``err``: print to standard error.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", UserWarning)
-        left_out: list[str] = []
 
-        def show(message: Warning | str, *_: Any, **__: Any) -> None:
-            line = printable(str(message))
-            if line.startswith("left out"):
-                left_out.append(line)
-            else:
-                say(line, err or not line.startswith("going on"))
+@click.command()
+@graph_argument
+@folder_output
+@click.option("--crawled", is_flag=True, help="Keep the pages that were crawled.")
+@click.option("--nodes", type=click.Path(path_type=Path), help="Keep the nodes in this file, one a line.")
+@click.option(
+    "--largest-component", type=click.Choice(["weak", "strong"]), help="Keep the largest component."
+)
+@click.option(
+    "--reachable-from",
+    "sources",
+    multiple=True,
+    help="Keep the nodes that can be reached from this node. May be repeated.",
+)
+@click.option(
+    "--without-internal",
+    type=click.Choice(["host", "domain"]),
+    help="Keep all nodes, and the links between different sites.",
+)
+@compress_option
+def subgraph(
+    graph: Path,
+    output: Path,
+    crawled: bool,
+    nodes: Path | None,
+    largest_component: str | None,
+    sources: tuple[str, ...],
+    without_internal: Any,
+    **options: Any,
+) -> None:
+    """Cut GRAPH to the nodes or arcs that one of the options names."""
+    if sum(map(bool, (crawled, nodes, largest_component, sources, without_internal))) != 1:
+        raise click.UsageError(
+            "give one of --crawled, --nodes, --largest-component, --reachable-from and --without-internal"
+        )
+    from inlink.errors import InputError
 
-        warnings.showwarning = show
-        graph = read()
-    say(summary(graph, name), err)
-    say_folding(graph, err)
-    for line in left_out:
-        say(line.partition(". ")[0], err)
-    for reason, number in graph.meta.get("skipped", {}).items():
-        say(f"skipped {number:,}: {printable(reason)}", err)
-    return graph
+    whole = graph_at(graph)
+    if crawled:
+        if whole.crawled is None:
+            raise InputError(
+                f"{graph} does not record which pages were crawled, because its source has no such data: use --nodes"
+            )
+        made = whole.subgraph(whole.crawled, into=output, **options)
+    elif nodes:
+        made = whole.subgraph([whole.node(name) for name in _lines(nodes)], into=output, **options)
+    elif largest_component:
+        made = whole.largest_component(strong=largest_component == "strong", into=output, **options)
+    elif sources:
+        made = whole.reachable(sources, into=output, **options)
+    else:
+        made = whole.without_internal(without_internal, into=output, **options)
+    say(summary(made, str(output)))
+
+
+def _lines(path: Path) -> list[bytes]:
+    from inlink.base.opening import open_binary
+
+    with open_binary(path) as file:
+        return [line.rstrip(b"\r\n") for line in file if line.rstrip(b"\r\n")]

@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
+from inlink.base.table import counted
 from inlink.cli.options import Output, setting_options, settings_given
 from inlink.cli.sections import QUIET, VERBOSE
-from inlink.cli.show import counted, say
+from inlink.cli.show import say
 from inlink.errors import MissingExtraError, ParameterError
 
 _FOLDER = Output(

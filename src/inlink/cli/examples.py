@@ -1,7 +1,5 @@
 """The examples that ``--help`` and the manual pages show, a line each. Those of a group are those of its commands."""
 
-__all__ = ["EXAMPLES", "examples_of"]
-
 EXAMPLES = r"""
 inlink build crawl.warc.gz -o web
 inlink build links.tsv.gz -o web

@@ -1,15 +1,22 @@
-"""``inlink info``: the figures of a graph."""
+"""``inlink info`` and ``inlink crawl-info``: the figures of a graph, and of a crawl and its progress."""
 
+import time
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlink.cli.crawl_info import show_crawl
+from inlink.base.table import counted, printable
 from inlink.cli.lookups import graph_at, is_source
-from inlink.cli.options import graph_argument, json_option
-from inlink.cli.show import printable, say_fields, show_answer
+from inlink.cli.options import crawl_argument, graph_argument, json_option
+from inlink.cli.remote import remote, view_of
+from inlink.cli.show import say, say_fields, show_answer, show_table
+from inlink.errors import ParameterError, ServerError
+
+if TYPE_CHECKING:
+    from inlink.protocol import Certificate
 
 
 @click.command()
@@ -75,4 +82,120 @@ def _say_figures(figures: dict[str, Any]) -> None:
         *(("source", source) for source in origin.get("sources", [])),
         *(("skipped", f"{count:,} × {why}") for why, count in origin.get("skipped", {}).items()),
     ]
+    say_fields(fields)
+
+
+PATIENCE = 60.0
+"""Seconds to wait for the places that a server computes."""
+
+
+@click.command("crawl-info")
+@crawl_argument
+@click.option(
+    "--top",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="Show which of the first N places by PageRank with teleports to the seeds are certain, instead.",
+)
+@click.option(
+    "--within",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="With --top: pages whose ranks differ by at most this share of all rank may still change places. Default: 0.",
+)
+@json_option
+def crawl_info(folder: Path | str, top: int | None, within: float | None, as_json: bool) -> None:
+    """Show the crawl in DIR: pages by state, hosts, links, events, bytes, policy, ranking, and its writer."""
+    if top is not None:
+        _show_places(folder, top, within or 0.0, as_json)
+        return
+    if within is not None:
+        raise ParameterError("--within says how exact --top is: give --top too")
+    show_crawl(folder, as_json)
+
+
+def _show_places(folder: Path | str, top: int, within: float, as_json: bool) -> None:
+    """Print the best places of a crawl and their certainty."""
+    from inlink.crawl.certificate import certificate_lines, certify
+
+    places = certify(folder, top, within) if isinstance(folder, Path) else _remote_places(folder, top, within)
+
+    def show(_: object) -> None:
+        for line in certificate_lines(places):
+            say(line)
+        rows = [
+            [row.place, f"{row.lower:.6f}", f"{row.upper:.6f}", row.url, "certain" if row.certain else "open"]
+            for row in places.places
+        ]
+        show_table(("", "at least", "at most", "page", ""), rows, right=(0, 1, 2))
+
+    show_answer(places, as_json, show)
+
+
+def _remote_places(url: str, top: int, within: float) -> "Certificate":
+    """Return the places that a server computes beside its other work."""
+    crawl = remote(url)
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        certificate = crawl.standing(top=top, within=within).certificate
+        if certificate:
+            return certificate
+        time.sleep(0.5)
+    raise ServerError(
+        f"{url}: the server has not computed the certain places within {PATIENCE:.0f} s. Repeat the command later; "
+        "a crawl without seeds has none"
+    )
+
+
+def show_crawl(folder: Path | str, as_json: bool) -> None:
+    """Print the figures of a crawl."""
+    from inlink.store.format import STATES
+
+    view = view_of(folder)
+    crawl = view.info()
+    while crawl.links is None:
+        crawl = view.info()
+    about = view.about()
+    figures = {
+        "pages": crawl.pages,
+        "states": {name: crawl.states.get(name, 0) for name in STATES},
+        "crawled": crawl.crawled,
+        "hosts": crawl.hosts,
+        "links": crawl.links,
+        "events": crawl.events,
+        "bytes": about.bytes,
+        "began": crawl.began,
+        "policy": about.policy,
+        "writer": about.writer,
+        "inbox": about.inbox,
+        "ranking": about.ranking,
+        "ranking_fault": about.ranking_fault,
+        "addresses": about.addresses,
+    }
+    show_answer(figures, as_json, _say_crawl)
+
+
+def _say_crawl(figures: dict[str, Any]) -> None:
+    ranking, sizes = figures["ranking"], figures["bytes"]
+    fields: list[tuple[str, object]] = [
+        ("pages", f"{figures['pages']:,}"),
+        *((f"  {name}", f"{count:,}") for name, count in figures["states"].items() if count),
+        ("crawled ever", f"{figures['crawled']:,}"),
+        *((name, f"{figures[name]:,}") for name in ("hosts", "links", "events")),
+        ("on disk", f"{sum(sizes.values()):,} bytes"),
+        *((f"  {name}", f"{size:,}") for name, size in sizes.items()),
+        ("began", f"{datetime.fromtimestamp(figures['began'], UTC):%Y-%m-%d %H:%M:%S} UTC"),
+        ("policy", figures["policy"]),
+        (
+            "ranking",
+            f"{ranking.algorithm} of {counted(ranking.pages, 'page')}, {ranking.behind:,} bytes of the log behind"
+            if ranking
+            else figures["ranking_fault"] or "none yet",
+        ),
+        ("writer", f"process {figures['writer']}" if figures["writer"] else "none"),
+    ]
+    if figures["addresses"] is not None:
+        fields.append(("addresses", figures["addresses"]))
+    if figures["inbox"]:
+        fields.append(("inbox", counted(figures["inbox"], "request")))
     say_fields(fields)

@@ -1,40 +1,30 @@
-"""Graphs, pages and nodes that commands name, and the rows in which they print them."""
+"""Look-ups in a graph or a crawl: ``inlink find``, ``links``, ``path``, ``near``, ``page`` and ``why``."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar
 
 import click
 
 from inlink.base.table import printable
-from inlink.cli.remote import FolderOrUrl
-from inlink.cli.show import note
+from inlink.cli.options import as_of_option, crawl_argument, json_option, set_option, settings_given
+from inlink.cli.remote import FolderOrUrl, refuse_url, view_of
+from inlink.cli.show import note, say, say_fields, say_rows, show_answer, show_reading, show_table
 from inlink.errors import ParameterError, UnknownNodeError
 
 if TYPE_CHECKING:
     from inlink.client.remote import RemoteCrawl
     from inlink.crawl.view import CrawlView
     from inlink.graph.graph import Graph
+    from inlink.store.page import Page
     from inlink.urls.matching import Kind
 
-    Search = Callable[[str, Kind], Iterator[list[str]]]
+    Search = Callable[[str, Kind], "Matches"]
 
-__all__ = [
-    "Row",
-    "asked",
-    "graph_at",
-    "is_source",
-    "label",
-    "local_argument",
-    "names_graph",
-    "node_argument",
-    "node_in",
-    "node_rows",
-    "page_rows",
-    "place_argument",
-]
 
 Answer = TypeVar("Answer")
 Row = dict[str, Any]
@@ -66,7 +56,6 @@ def graph_at(place: Path) -> "Graph":
 
     if not is_source(place):
         return graph_in(place)
-    from inlink.cli.build import show_reading
     from inlink.sources.read import read
 
     return show_reading(lambda: read(str(place)), f"{place}, read for this command only", err=True)
@@ -94,34 +83,26 @@ def node_rows(graph: "Graph", nodes: Iterable[int]) -> Iterator[Row]:
     return ({"node": node, "name": None if graph.names is None else graph.names[node]} for node in nodes)
 
 
-def page_rows(pages: Iterable[Any]) -> Iterator[Row]:
-    """Rows of pages, from the rows of a view's answers."""
-    return ({"page": row.page, "url": row.url} for row in pages)
+def page_rows(ask: Callable[[str | None], Any]) -> Iterator[Row]:
+    """Rows of pages, from all parts of a view's answer; ``ask`` takes the cursor of a part."""
+    from inlink.crawl.questions.table import parts
+
+    for part in parts(ask):
+        yield from ({"page": row.page, "url": row.url} for row in part.rows)
 
 
 def node_in(graph: "Graph", name: str, place: Path) -> int:
     """Look up a node, by the end of its name too."""
-    from inlink.graph import neighbours
+    from inlink.graph.neighbours import node_of
 
-    def names(expression: str, kind: "Kind") -> Iterator[list[str]]:
-        if graph.names is not None:
-            for rows, _ in neighbours.find(graph, expression, kind):
-                yield [name for _, name in rows]
-
-    return _asked(partial(neighbours.node_of, graph), names, name, place)
+    return _asked(partial(node_of, graph), partial(_nodes, graph), name, place)
 
 
 def asked(
     view: "CrawlView | RemoteCrawl", ask: Callable[[str], Answer], page: str, place: Path | str
 ) -> Answer:
     """Ask about a page of a crawl, by the end of its URL too."""
-    from inlink.crawl.questions.table import parts
-
-    def urls(expression: str, kind: "Kind") -> Iterator[list[str]]:
-        for part in parts(lambda cursor: view.find(expression, kind, _MOST, cursor)):
-            yield [row.url for row in part.rows]
-
-    return _asked(ask, urls, page, place)
+    return _asked(ask, partial(_pages, view, _MOST), page, place)
 
 
 _MOST = 4
@@ -160,12 +141,358 @@ def _first(search: "Search", text: str, ends: bool) -> tuple[list[str], bool]:
     stop = time.monotonic() + SECONDS
     first: list[str] = []
     try:
-        for names in search(f"*{text}", "glob") if ends else search(text, "text"):
+        for rows, _, _ in search(f"*{text}", "glob") if ends else search(text, "text"):
+            names = (name for _, name in map(dict.values, rows))
             # * and ? in the text stand for other characters too.
             first += [name for name in names if not ends or name.endswith(text)]
             if len(first) >= _MOST or time.monotonic() > stop:
                 return first[:_MOST], len(first) >= _MOST
     except ParameterError:
-        # The text is too long for a search.
+        # The text is too long for a search, or the nodes have no names.
         return [], True
     return first, True
+
+
+Matches = Iterator[tuple[list[Row], int, int]]
+"""Parts of a search: rows that match, the number of names that were searched so far, and the number of all names."""
+
+
+@click.command()
+@place_argument
+@click.argument("expression", metavar="REGEX")
+@click.option("-n", "--number", "count", type=click.IntRange(1), help="Stop after this many pages.")
+@click.option(
+    "--seconds", type=click.FloatRange(0), default=10.0, show_default=True, help="Time limit of the search."
+)
+@click.option("--glob", is_flag=True, help="REGEX is a pattern with * and ? for the whole URL.")
+@click.option("--text", is_flag=True, help="REGEX is text that occurs in the URL, in upper or lower case.")
+@json_option
+def find(
+    folder: Path | str,
+    expression: str,
+    count: int | None,
+    seconds: float,
+    glob: bool,
+    text: bool,
+    as_json: bool,
+) -> None:
+    """Print the hash and the URL or name of each page whose URL or name matches REGEX (RE2's syntax) anywhere."""
+    if glob and text:
+        raise click.UsageError("--glob and --text cannot be combined: give one of them")
+    kind: Kind = "glob" if glob else "text" if text else "regex"
+    if names_graph(folder):
+        parts, names = _nodes(graph_at(folder), expression, kind), "names"
+    else:
+        from inlink.crawl.arguments import MOST_ROWS
+
+        most = min(count or MOST_ROWS, MOST_ROWS)
+        parts, names = _pages(view_of(folder), most, expression, kind), "URLs"
+    show_answer(_rows(parts, names, expression, count, seconds), as_json, say_rows)
+
+
+def _rows(parts: Matches, names: str, expression: str, count: int | None, seconds: float) -> Iterator[Row]:
+    """The rows, at most ``count``. A line on standard error says that there are none.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If the search takes longer than ``seconds``.
+    """
+    stop, shown, known = time.monotonic() + seconds, 0, 0
+    for rows, searched, known in parts:
+        for row in rows:
+            yield row
+            shown += 1
+            if shown == count:
+                return
+        if time.monotonic() > stop and searched < known:
+            raise ParameterError(
+                f"{expression!r}: searched {searched:,} of {known:,} {names} in {seconds:g} seconds: "
+                "use --seconds to search longer"
+            )
+    if not shown:
+        note(f"none of the {known:,} {names} matches {expression!r}")
+
+
+def _pages(view: "CrawlView | RemoteCrawl", most: int, expression: str, kind: "Kind") -> Matches:
+    from inlink.crawl.questions.table import parts
+
+    for part in parts(lambda cursor: view.find(expression, kind, most, cursor)):
+        yield [{"page": row.page, "url": row.url} for row in part.rows], part.searched, part.known
+
+
+def _nodes(graph: "Graph", expression: str, kind: "Kind") -> Matches:
+    from inlink.graph import neighbours
+
+    for nodes, searched in neighbours.find(graph, expression, kind):
+        yield [{"node": node, "name": name} for node, name in nodes], searched, graph.num_nodes
+
+
+@click.command()
+@place_argument
+@node_argument
+@json_option
+def links(folder: Path | str, page: str, as_json: bool) -> None:
+    """Print the pages that link to a page, and the pages that it links to. For a crawl: of each page's latest visit."""
+    if names_graph(folder):
+        graph = graph_at(folder)
+        number = node_in(graph, page, folder)
+        answer: dict[str, Any] = {"node": number}
+        for name, row in (("inlinks", graph.inlinks), ("outlinks", graph.outlinks)):
+            answer[name] = list(node_rows(graph, row(number).tolist()))
+    else:
+        answer = _of_page(folder, page)
+    show_answer(answer, as_json, _show)
+
+
+def _of_page(folder: Path | str, page: str) -> dict[str, Any]:
+    """The number of a page, the pages that link to it, and the pages that it links to."""
+    from inlink.crawl.arguments import MOST_ROWS
+
+    view = view_of(folder)
+    number = asked(view, view.number, page, folder)
+
+    def rows(direction: Literal["from", "to"]) -> Iterator[Row]:
+        return page_rows(lambda cursor: view.links(number, direction, MOST_ROWS, cursor))
+
+    # A page that is crawled during the search may occur twice.
+    inlinks = {row["page"]: row for row in rows("to")}
+    return {
+        "page": number,
+        "inlinks": [inlinks[key] for key in sorted(inlinks)],
+        "outlinks": list(rows("from")),
+    }
+
+
+def _show(answer: dict[str, Any]) -> None:
+    number, inlinks, outlinks = answer.values()
+    say(f"->{number:016x}")
+    say_rows(inlinks, "    ")
+    say(f"{number:016x}->")
+    say_rows(outlinks, "    ")
+
+
+@click.command()
+@place_argument
+@node_argument
+@click.option("--from", "origin", metavar="NAME", help="Print a shortest path of links from this node.")
+@json_option
+def path(folder: Path | str, page: str, origin: str | None, as_json: bool) -> None:
+    """Print the links through which a crawl discovered a page: the page, its first linking page, and so on to a seed.
+
+    With --from, print a shortest path of links instead: the page, the page that links to it, and so on. For a graph,
+    --from is required. If there is no path, the exit code is 1.
+    """
+    if origin is not None:
+        refuse_url(folder, "--from needs the crawl's folder: run it on the machine where the folder is")
+        rows = _shortest(Path(folder), page, origin)
+    elif names_graph(folder):
+        raise ParameterError(
+            f"{folder} is a graph and has no seeds: use --from to name the node where the path begins"
+        )
+    else:
+        rows = _discovery(folder, page)
+    show_answer(rows, as_json, say_rows)
+
+
+def _discovery(folder: Path | str, page: str) -> Iterator[Row]:
+    """The page, the page whose links made it known, and so on to a seed."""
+    view = view_of(folder)
+    number = asked(view, lambda name: view.path(name, 1), page, folder).rows[0].page
+    return page_rows(lambda cursor: view.path(number, cursor=cursor))
+
+
+def _shortest(folder: Path, page: str, origin: str) -> Iterator[Row]:
+    """A shortest chain of links to a node: the node, the node that links to it, and so on to the origin."""
+    from inlink.graph.neighbours import chain
+
+    graph = graph_at(folder)
+    begin, end = node_in(graph, origin, folder), node_in(graph, page, folder)
+    nodes = chain(graph, begin, end)
+    if nodes is None:
+        note(f"no links lead from {label(graph, begin)} to {label(graph, end)}")
+        click.get_current_context().exit(1)
+    return node_rows(graph, reversed(nodes))
+
+
+@click.command()
+@local_argument
+@node_argument
+@click.option("--hops", type=click.IntRange(1), help="Maximum number of links from the node. Default: 1.")
+@click.option(
+    "--direction",
+    type=click.Choice(["both", "in", "out"]),
+    help="Follow links in both directions (the default), backwards (in) or forwards (out).",
+)
+@click.option(
+    "--sharing", is_flag=True, help="Show nodes that share inlinks with the node, instead of its neighbours."
+)
+@click.option(
+    "--by", "ranking", help="Sort the nodes at each distance by this stored ranking, and show its values."
+)
+@click.option(
+    "-n", "--number", "count", type=click.IntRange(1), default=100, show_default=True, help="Number of nodes."
+)
+@json_option
+def near(
+    folder: Path,
+    page: str,
+    hops: int | None,
+    direction: str | None,
+    sharing: bool,
+    ranking: str | None,
+    count: int,
+    as_json: bool,
+) -> None:
+    """Show the nodes around a node: distances in links, and names. The output is tab-separated unless on a terminal.
+
+    With --sharing, show the nodes that share inlinks with NAME (co-citation), each with the number of nodes that link
+    to both. The graph of a crawl is built each time, in a temporary folder.
+    """
+    import numpy as np
+
+    from inlink.graph import neighbours
+    from inlink.sources.rankings import load_ranking, values_of
+
+    if sharing and (hops or direction):
+        raise click.UsageError("--sharing cannot be combined with --hops or --direction: leave them out")
+    graph = graph_at(folder)
+    node = node_in(graph, page, folder)
+    figures: Any
+    if sharing:
+        nodes, figures = neighbours.sharing(graph, node)
+    else:
+        nodes, figures = neighbours.near(graph, node, hops or 1, direction or "both")  # type: ignore[arg-type]
+    values = None
+    if ranking is not None:
+        values = values_of(load_ranking(graph, ranking), graph, 0.0)[nodes]
+        order = np.lexsort((nodes, -values, -figures.astype(np.int64) if sharing else figures))
+        nodes, figures, values = nodes[order], figures[order], values[order]
+    head = "shared" if sharing else "hops"
+    rows: list[Row] = [
+        {head: int(figures[k]), **row} | ({} if values is None else {"value": float(values[k])})
+        for k, row in enumerate(node_rows(graph, nodes[:count].tolist()))
+    ]
+
+    def show(_: object) -> None:
+        table = [
+            [
+                row[head],
+                *([] if values is None else [f"{row['value']:.6g}"]),
+                row["node"] if row["name"] is None else row["name"],
+            ]
+            for row in rows
+        ]
+        columns = [head, *([] if ranking is None else [ranking]), "name"]
+        show_table(columns, table, right=range(len(columns) - 1))
+        if len(nodes) > count:
+            note(f"{len(nodes) - count:,} more: use -n to see them")
+
+    show_answer({"nodes": len(nodes), "rows": rows}, as_json, show)
+    if not rows:
+        note(
+            f"{label(graph, node)} {'shares no inlinks with another node' if sharing else 'has no such neighbours'}"
+        )
+
+
+@click.command()
+@place_argument
+@node_argument
+@json_option
+def page(folder: Path | str, page: str, as_json: bool) -> None:
+    """Show the stored data of one page. This is fast in a crawl or graph of any size.
+
+    For a page of a crawl: state, score, depth, crawls. For a node of a graph: links, and values in stored rankings.
+    """
+    if names_graph(folder):
+        _show_node(folder, page, as_json)
+        return
+    view = view_of(folder)
+
+    def known(name: str) -> "Page":
+        while (data := view.page(name)) and not data.searched:
+            pass
+        if data is None:
+            raise UnknownNodeError(name)
+        return data
+
+    data = asked(view, known, page, folder)
+    fields = asdict(data)
+    fields["content_hash"] = fields["content_hash"].hex()
+    fields["fingerprint"] = f"{data.fingerprint:016x}" if data.fingerprint else ""
+    del fields["searched"]
+    show_answer(fields, as_json, _say_page)
+
+
+def _say_page(fields: dict[str, Any]) -> None:
+    times = {
+        name: datetime.fromtimestamp(value, UTC).isoformat(timespec="seconds")
+        for name, value in fields.items()
+        if name.endswith("_crawl") and value is not None
+    }
+    say_fields((fields | times).items(), 17)
+
+
+def _show_node(folder: Path, name: str, as_json: bool) -> None:
+    """Print the data of a node: its name, numbers of links, and values in the rankings of the graph's folder.
+
+    Damaged rankings are named in the JSON. The error of the first is raised at the end.
+    """
+    from inlink.base.folder import Folder
+    from inlink.errors import FolderError
+    from inlink.rank.ranking import FORMAT, KIND, Ranking
+
+    graph = graph_at(folder)
+    node = node_in(graph, name, folder)
+    fields: dict[str, Any] = {
+        "node": node,
+        "name": None if graph.names is None else graph.names[node],
+        "inlinks": len(graph.inlinks(node)),
+        "outlinks": len(graph.outlinks(node)),
+        "crawled": None if graph.crawled is None else bool(graph.crawled[node]),
+    }
+    rankings: dict[str, dict[str, float]] = {}
+    damaged: dict[str, FolderError] = {}
+    for header in sorted(folder.glob("rankings/[!.]*/header.json")):
+        ranking = header.parent.name
+        try:
+            if Folder(header.parent, KIND, FORMAT).header.meta.get("graph_uuid") == graph.uuid:
+                columns = Ranking.load(graph, ranking).columns
+                rankings[ranking] = {column: float(values[node]) for column, values in columns.items()}
+        except FolderError as error:
+            damaged[ranking] = error
+    show_answer({**fields, "rankings": rankings, "damaged": list(damaged)}, as_json, _say_node)
+    if damaged:
+        raise next(iter(damaged.values()))
+
+
+def _say_node(answer: dict[str, Any]) -> None:
+    values = {
+        ranking: "  ".join(
+            f"{'' if name == 'value' else f'{name} '}{value:.6g}" for name, value in columns.items()
+        )
+        for ranking, columns in answer["rankings"].items()
+    }
+    fields = {name: value for name, value in answer.items() if name not in ("rankings", "damaged")}
+    say_fields([*fields.items(), *values.items()], 14)
+
+
+@click.command()
+@crawl_argument
+@click.argument("page", metavar="URL|HASH")
+@set_option
+@as_of_option
+@json_option
+def why(folder: Path | str, page: str, moment: str | None, as_json: bool, **options: Any) -> None:
+    """Print the place of a page of DIR in the order, and why: priority, links, penalties, politeness, leases."""
+    given = settings_given(options)
+    view = view_of(folder, given, moment)
+    reasons = asked(view, lambda name: view.why(name, seconds=1.0), page, folder)
+    while not reasons.inlinks_complete:
+        reasons = view.why(reasons.page, seconds=1.0)
+    show_answer(reasons, as_json, _say)
+
+
+def _say(reasons: object) -> None:
+    for line in str(reasons).split("\n"):
+        say(printable(line))

@@ -1,25 +1,92 @@
 """``inlink nutch``: Nutch's link analysis, by Nutch's names and inlink's."""
 
+from collections.abc import Callable
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlink.base.table import counted
-from inlink.cli.nutch_options import (
-    Command,
-    Group,
-    database,
-    given,
-    properties,
-    switch,
-    url_option,
-    url_rules,
-)
+from inlink.base.table import counted, printable
 from inlink.cli.options import Output
-from inlink.cli.show import note, printable, say, summary
+from inlink.cli.sections import Uncut
+from inlink.cli.show import note, say, summary
 
-__all__ = ["nutch"]
+if TYPE_CHECKING:
+    from inlink.graph.graph import Graph
+    from inlink.nutch.urlrules import NutchUrlRules
+
+
+# Nutch's flags that take several values.
+_SEVERAL = ("--segment", "-segment", "-segmentDir", "--segment-dir")
+# Key of the names in the command line, as a list, in click's context.
+_GIVEN = "inlink.nutch.given"
+_ALIASES = {"scoreupdater": "scoreupdate", "nodedumper": "nodedump", "linkdumper": "linkdump"}
+
+
+class Command(click.Command):
+    """A command that reads its arguments as Nutch does.
+
+    ``-segment A B C`` means ``-segment A -segment B -segment C``. A long name after a single dash is one name, and not
+    several short options. Without arguments the command prints its help.
+    """
+
+    def __init__(self, name: str | None, **attributes: Any) -> None:
+        super().__init__(name, **attributes | {"no_args_is_help": True})
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Repeat options of several values before each value, and refuse unknown names as a whole."""
+        known = {
+            name: param.nargs if isinstance(param, click.Option) and not param.is_flag else 0
+            for param in self.get_params(ctx)
+            for name in param.opts
+        }
+        spread: list[str] = []
+        option, values = "", 0
+        for place, arg in enumerate(args):
+            if arg == "--":
+                spread += args[place:]
+                break
+            if values:
+                values -= 1
+            elif arg.startswith("-") and len(arg) > 1:
+                name, equals, _ = arg.partition("=")
+                if not arg.startswith(("--", "-D")) and name not in known:
+                    raise click.NoSuchOption(
+                        name, possibilities=get_close_matches(name, known, cutoff=0.75), ctx=ctx
+                    )
+                option = arg if arg in _SEVERAL else ""
+                values = 0 if equals else known.get(name, 0)
+            elif option and spread[-1] != option:
+                spread.append(option)
+            spread.append(arg)
+        ctx.meta[_GIVEN] = [arg.partition("=")[0] for arg in spread]
+        return super().parse_args(ctx, spread)
+
+
+def given(name: str) -> bool:
+    """Return whether the running command was given an option by this name."""
+    return name in click.get_current_context().meta[_GIVEN]
+
+
+_HELP = ["-h", "-help", "--help"]
+
+
+class Group(Uncut):
+    """Commands that can also be called by Nutch's names."""
+
+    def __init__(self, name: str | None = None, **attributes: Any) -> None:
+        super().__init__(name, **attributes)
+        self.context_settings["help_option_names"] = _HELP
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        """Add a command with Nutch's names for help, because click keeps the first names that it sees."""
+        cmd.context_settings.setdefault("help_option_names", _HELP)
+        super().add_command(cmd, name)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command by its name, or by Nutch's name for it."""
+        return super().get_command(ctx, _ALIASES.get(cmd_name, cmd_name))
 
 
 @click.group(cls=Group)
@@ -31,9 +98,91 @@ def nutch() -> None:
     """
 
 
-@nutch.command(cls=Command)
+def command(**named: tuple[str, Any]) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a command on a web graph, with Nutch's properties. Options take precedence over -D, and -D over files.
+
+    Parameters
+    ----------
+    **named : (str, object)
+        For an option of the command, the property that it stands for, and the value if neither is given.
+
+    Returns
+    -------
+    callable
+        A decorator. The function gets the web graph's folder as ``db``, and the properties that are set as
+        ``settings``.
+    """
+
+    def add(function: Callable[..., Any]) -> click.Command:
+        def run(confs: tuple[Path, ...], defined: tuple[str, ...], **options: Any) -> Any:
+            from inlink.nutch.properties import read_properties
+
+            settings = read_properties(confs, defined)
+            for option, (name, default) in named.items():
+                if options[option] is None:
+                    options[option] = settings.get(name, default)
+            return function(settings=settings, **options)
+
+        made = nutch.command(function.__name__, cls=Command, help=function.__doc__)(run)
+        own = reversed(getattr(function, "__click_params__", ()))
+        made.params += [_DATABASE, *own, _CONF, _DEFINED]
+        return made
+
+    return add
+
+
+_DATABASE = click.Option(
+    ["--db", "-webgraphdb", "db"], required=True, type=Output(), help="The web graph's folder."
+)
+_CONF = click.Option(
+    ["--conf", "-conf", "confs"], type=click.Path(path_type=Path), multiple=True, help="A nutch-site.xml."
+)
+_DEFINED = click.Option(["-D", "defined"], metavar="NAME=VALUE", multiple=True, help="A property of Nutch.")
+
+url_option = click.option("--url", "-url", "url", required=True, help="The URL, as in the web graph.")
+
+
+def _open(db: Path) -> "Graph":
+    from inlink.graph.graph import Graph
+
+    return Graph.open(db)
+
+
+def switch(flag: str, name: str, value: bool, help: str) -> Callable[..., Any]:
+    """Return an option that sets a property to true or false. Without it, the option is None."""
+    return click.option(flag, name, is_flag=True, flag_value=value, type=bool, default=None, help=help)
+
+
+def url_rules(
+    normalize: bool, filter: bool, conf_dir: Path | None, settings: dict[str, Any]
+) -> "NutchUrlRules | None":
+    """Return the rules for URLs that -normalize and -filter ask for; None if neither is given."""
+    from inlink.nutch.urlrules import NutchUrlRules
+
+    confs = click.get_current_context().params["confs"]
+    folder = conf_dir or (confs[-1].parent if confs else None)
+    chosen: dict[str, Path | None] = {}
+    for asked, option, setting, name in (
+        (normalize, "normalize", "urlnormalizer.regex.file", "regex-normalize.xml"),
+        (filter, "filter", "urlfilter.regex.file", "regex-urlfilter.txt"),
+    ):
+        path = Path(str(settings.get(setting, name)))
+        if asked and folder is None and not path.is_absolute():
+            raise click.UsageError(
+                f"-{option} reads {path}: name Nutch's configuration folder with --conf-dir or NUTCH_CONF_DIR"
+            )
+        chosen[option] = (folder or Path()) / path if asked else None
+    return NutchUrlRules(**chosen) if normalize or filter else None
+
+
+@command(
+    delete_gone=("link.delete.gone", False),
+    ignore_host=("link.ignore.internal.host", None),
+    ignore_domain=("link.ignore.internal.domain", None),
+    limit_page=("link.ignore.limit.page", None),
+    limit_domain=("link.ignore.limit.domain", None),
+)
 @click.argument("sources", nargs=-1, type=click.Path(path_type=Path))
-@database
 @click.option(
     "--segment", "-segment", "segments", multiple=True, type=click.Path(path_type=Path),
     help="A segment of a Nutch crawl. Takes several values and may be repeated.",
@@ -78,13 +227,6 @@ def nutch() -> None:
     "--strict",
     is_flag=True,
     help="Refuse damaged segments. Without this option, damaged records are left out and counted.",
-)
-@properties(
-    delete_gone=("link.delete.gone", False),
-    ignore_host=("link.ignore.internal.host", None),
-    ignore_domain=("link.ignore.internal.domain", None),
-    limit_page=("link.ignore.limit.page", None),
-    limit_domain=("link.ignore.limit.domain", None),
 )
 def webgraph(
     sources: tuple[Path, ...],
@@ -143,24 +285,25 @@ def _updates(db: Path, update: bool, replace: bool) -> bool:
     raise OutputError(f"{db} exists. Add to this web graph with --update, or replace it with --replace.")
 
 
-@nutch.command(cls=Command)
-@database
+@command(depth=("link.loops.depth", 2))
 @click.option("--depth", type=int, help="Number of links that may lead back. Default: 2. [link.loops.depth]")
 @click.option("--threads", type=int, help="Number of threads. Default: all processors.")
-@properties(depth=("link.loops.depth", 2))
 def loops(db: Path, depth: int, threads: int | None, **_: Any) -> None:
     """Find the links on short cycles, which linkrank leaves out."""
-    from inlink.graph.graph import Graph
     from inlink.rank.loops import loops as find
 
-    graph = Graph.open(db)
+    graph = _open(db)
     found = find(graph, depth=depth, threads=threads)
     found.save()
     say(f"{db}: {len(found):,} of {graph.num_arcs:,} links are loops of depth {depth}")
 
 
-@nutch.command(cls=Command)
-@database
+@command(
+    damping=("link.analyze.damping.factor", 0.85),
+    start=("link.analyze.initial.score", 1.0),
+    limit_page=("link.ignore.limit.page", True),
+    limit_domain=("link.ignore.limit.domain", True),
+)
 @click.option("--max-iter", type=int, help="Number of rounds. Default: 10. [link.analyze.num.iterations]")
 @click.option("--tol", type=float, help="Iterate until the mean error of a score is at most this.")
 @click.option("--damping", type=float, help="Damping. Default: 0.85. [link.analyze.damping.factor]")
@@ -178,12 +321,6 @@ def loops(db: Path, depth: int, threads: int | None, **_: Any) -> None:
     "--no-loops", is_flag=True, help="Count links that are loops, even if `inlink nutch loops` found them."
 )
 @click.option("--threads", type=int, help="Number of threads. Default: all processors.")
-@properties(
-    damping=("link.analyze.damping.factor", 0.85),
-    start=("link.analyze.initial.score", 1.0),
-    limit_page=("link.ignore.limit.page", True),
-    limit_domain=("link.ignore.limit.domain", True),
-)
 def linkrank(
     db: Path,
     max_iter: int | None,
@@ -194,11 +331,10 @@ def linkrank(
 ) -> None:
     """Rank the web graph, and save the scores in it as the ranking ``linkrank``."""
     from inlink.errors import FolderError
-    from inlink.graph.graph import Graph
     from inlink.rank.linkrank import linkrank as rank
     from inlink.rank.loops import Loops
 
-    graph = Graph.open(db)
+    graph = _open(db)
     found = None
     if not no_loops and (db / "loops").exists():
         try:
@@ -218,8 +354,7 @@ def linkrank(
         say(f"linkrank: {ranking.verdict()}{without}")
 
 
-@nutch.command(cls=Command)
-@database
+@command(clear=("link.score.updater.clear.score", 0.0))
 @click.option("--crawl", type=click.Path(path_type=Path), help="A crawl's folder, for its ranking linkrank.")
 @click.option(
     "--crawldb",
@@ -251,7 +386,6 @@ def linkrank(
     default=True,
     help="Refuse a damaged crawl database, or leave damaged records out and count them. Default: refuse.",
 )
-@properties(clear=("link.score.updater.clear.score", 0.0))
 def scoreupdate(
     db: Path,
     crawl: Path | None,
@@ -266,7 +400,6 @@ def scoreupdate(
 ) -> None:
     """Copy LinkRank's scores into a crawl, a copy of Nutch's crawl database, or Nutch's node database."""
     from inlink.base.damage import Tally
-    from inlink.graph.graph import Graph
     from inlink.nutch.crawldb import update_crawl, update_crawldb
     from inlink.nutch.dumps import write_nodes
     from inlink.store.reader import is_crawl
@@ -278,9 +411,9 @@ def scoreupdate(
     if (crawldb is None or crawl is not None) and (output is not None or format_ is not None):
         raise click.UsageError("--output and --format apply only to --crawldb with Nutch's crawl database")
     if nodes is not None:
-        say(f"{nodes}: {counted(write_nodes(Graph.open(db), nodes), 'node')} with their scores")
+        say(f"{nodes}: {counted(write_nodes(_open(db), nodes), 'node')} with their scores")
         return
-    graph = Graph.open(db)
+    graph = _open(db)
     if crawl is not None:
         found, place = update_crawl(graph, crawl, clear=clear), crawl
     else:
@@ -304,8 +437,7 @@ def scoreupdate(
     say(f"{place}: {scored}, {found.cleared:,} are not in the web graph and got {clear:g}")
 
 
-@nutch.command(cls=Command)
-@database
+@command()
 @click.option("--inlinks", "-inlinks", "what", flag_value="inlinks", help="Sort by the number of inlinks.")
 @click.option(
     "--outlinks", "-outlinks", "what", flag_value="outlinks", help="Sort by the number of outlinks."
@@ -333,7 +465,6 @@ def scoreupdate(
     type=Output(dash=True),
     help="The file to write. Default: - (standard output).",
 )
-@properties()
 def nodedump(
     db: Path,
     what: Any,
@@ -345,10 +476,9 @@ def nodedump(
 ) -> None:
     """Print the best nodes: URL, host or domain, and value."""
     from inlink.base.folder import atomic_file
-    from inlink.graph.graph import Graph
     from inlink.nutch.dumps import dump_nodes
 
-    lines = dump_nodes(Graph.open(db), what, count=count, group=group, separator="=" if eff else "\t")
+    lines = dump_nodes(_open(db), what, count=count, group=group, separator="=" if eff else "\t")
     if output is None or str(output) == "-":
         for line in lines:
             say("\t".join(map(printable, line.decode("utf-8", "surrogateescape").split("\t"))))
@@ -358,30 +488,24 @@ def nodedump(
             file.write(line + b"\n")
 
 
-@nutch.command(cls=Command)
-@database
+@command()
 @url_option
-@properties()
 def nodereader(db: Path, url: str, **_: Any) -> None:
     """Print the scores and degrees of one URL."""
-    from inlink.graph.graph import Graph
     from inlink.nutch.dumps import read_node
 
-    for line in read_node(Graph.open(db), url):
+    for line in read_node(_open(db), url):
         say(printable(line))
 
 
-@nutch.command(cls=Command)
-@database
+@command()
 @url_option
-@properties()
 def linkdump(db: Path, url: str, **_: Any) -> None:
     """Print the pages that link to one URL, each with its scores and degrees."""
-    from inlink.graph.graph import Graph
     from inlink.nutch.dumps import read_links
 
     line = None
-    for line in read_links(Graph.open(db), url):
+    for line in read_links(_open(db), url):
         say(printable(line))
     if line is None:
         note(f"no page links to {url}")

@@ -11,21 +11,6 @@ from inlink.cli.remote import FolderOrUrl, refuse_url
 if TYPE_CHECKING:
     from inlink.base.declare import Parameter
 
-__all__ = [
-    "Output",
-    "compress_option",
-    "crawl_argument",
-    "declared_option",
-    "declared_options",
-    "folder_argument",
-    "folder_output",
-    "graph_argument",
-    "json_option",
-    "set_option",
-    "setting_options",
-    "settings_given",
-]
-
 
 class Output(click.Path):
     """The type of an option that names a file or folder to write. Its parent folder must exist.
@@ -80,6 +65,21 @@ folder_argument = click.argument(
     "folder",
     metavar="DIR",
     type=FolderOrUrl("this command works on a crawl's folder: run it on the machine where the folder is"),
+)
+
+as_of_option = click.option(
+    "--as-of",
+    "moment",
+    metavar="TIME|EVENT",
+    help="Take the crawl as it was at a time (2026-11-22T16:00:00 in UTC, or Unix seconds) or at an event (#1200).",
+)
+
+as_of_options = click.option(
+    "--as-of",
+    "moments",
+    multiple=True,
+    metavar="TIME|EVENT",
+    help="Compare crawl A as it was at this moment with A now. Twice: with A at the second moment.",
 )
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

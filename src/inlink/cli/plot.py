@@ -1,6 +1,7 @@
 """``inlink plot``: pictures of graphs and rankings."""
 
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,11 +13,24 @@ from inlink.cli.options import Output, graph_argument
 from inlink.cli.sections import Uncut
 from inlink.cli.show import say
 
-__all__ = ["plot"]
 
-_picture = click.option(
-    "--output", "-o", required=True, type=Output(), help="File to write, .png, .svg or .pdf."
-)
+def _picture(draw: Callable[..., Any]) -> Callable[..., None]:
+    """Save the picture that ``draw(inlink.plot, graph, …)`` returns. The output path is checked before the work."""
+
+    @wraps(draw)
+    def command(graph: Path, output: Path, **options: Any) -> None:
+        from inlink import plot as room
+        from inlink.plot.saving import check
+
+        check(output)
+        room.save(draw(room, graph_at(graph), **options), output)
+        say(f"{output}: {output.stat().st_size:,} bytes")
+
+    return click.option(
+        "--output", "-o", required=True, type=Output(), help="File to write, .png, .svg or .pdf."
+    )(command)
+
+
 _by = click.option(
     "--by",
     "name",
@@ -34,16 +48,6 @@ def plot() -> None:
     """
 
 
-def _draw(output: Path, graph: Path, draw: Callable[[ModuleType, Any], Any]) -> None:
-    """Draw the picture of ``draw(inlink.plot, graph)``. The output path is checked before the work."""
-    from inlink import plot as room
-    from inlink.plot.saving import check
-
-    check(output)
-    room.save(draw(room, graph_at(graph)), output)
-    say(f"{output}: {output.stat().st_size:,} bytes")
-
-
 def _ranking(graph: Any, name: str) -> Any:
     from inlink.sources.rankings import load_ranking
 
@@ -53,31 +57,27 @@ def _ranking(graph: Any, name: str) -> Any:
 @plot.command()
 @graph_argument
 @_picture
-def degrees(graph: Path, output: Path) -> None:
+def degrees(room: ModuleType, graph: Any) -> Any:
     """Draw the distributions of inlinks and outlinks: the share of nodes with at least each degree."""
-    _draw(output, graph, lambda room, opened: room.degrees(opened))
+    return room.degrees(graph)
 
 
 @plot.command()
 @graph_argument
 @_by
 @_picture
-def ranks(graph: Path, name: str, output: Path) -> None:
+def ranks(room: ModuleType, graph: Any, name: str) -> Any:
     """Draw the values of a ranking over their places."""
-    _draw(output, graph, lambda room, opened: room.ranks(_ranking(opened, name), name=name))
+    return room.ranks(_ranking(graph, name), name=name)
 
 
 @plot.command()
 @graph_argument
 @_by
 @_picture
-def rank_against_degree(graph: Path, name: str, output: Path) -> None:
+def rank_against_degree(room: ModuleType, graph: Any, name: str) -> Any:
     """Draw the rank of each node over its number of inlinks."""
-    _draw(
-        output,
-        graph,
-        lambda room, opened: room.rank_against_degree(opened, _ranking(opened, name), name=name),
-    )
+    return room.rank_against_degree(graph, _ranking(graph, name), name=name)
 
 
 @plot.command()
@@ -92,9 +92,9 @@ def rank_against_degree(graph: Path, name: str, output: Path) -> None:
     help="Stop after this number of sweeps, converged or not.",
 )
 @_picture
-def convergence(graph: Path, output: Path, **options: Any) -> None:
+def convergence(room: ModuleType, graph: Any, **options: Any) -> Any:
     """Draw the error of PageRank after each sweep, for both methods. Ranks the graph and keeps no ranking."""
-    _draw(output, graph, lambda room, opened: room.convergence(opened, **options))
+    return room.convergence(graph, **options)
 
 
 @plot.command()
@@ -102,13 +102,9 @@ def convergence(graph: Path, output: Path, **options: Any) -> None:
 @click.argument("one")
 @click.argument("other")
 @_picture
-def compare(graph: Path, one: str, other: str, output: Path) -> None:
+def compare(room: ModuleType, graph: Any, one: str, other: str) -> Any:
     """Draw two stored rankings of the graph, ONE and OTHER, against each other, with their agreement."""
-    _draw(
-        output,
-        graph,
-        lambda room, opened: room.compare(_ranking(opened, one), _ranking(opened, other), names=(one, other)),
-    )
+    return room.compare(_ranking(graph, one), _ranking(graph, other), names=(one, other))
 
 
 @plot.command()
@@ -122,18 +118,14 @@ def compare(graph: Path, one: str, other: str, output: Path) -> None:
 )  # fmt: skip
 @_picture
 def neighbourhood(
-    graph: Path, node: str | None, top: int | None, name: str, nodes: int, output: Path
-) -> None:
+    room: ModuleType, graph: Any, node: str | None, top: int | None, name: str, nodes: int
+) -> Any:
     """Draw NODE, or the best nodes of a ranking, with the best of their neighbours.
 
     NODE is a name, or a number if the graph has no names.
     """
     if node is not None and top is not None:
         raise click.UsageError("give a NODE or --top, not both")
-
-    def draw(room: ModuleType, opened: Any) -> Any:
-        numbered = node is not None and opened.names is None and node.isdecimal() and len(node) < 20
-        wanted = int(node) if node is not None and numbered else node
-        return room.neighbourhood(opened, _ranking(opened, name), wanted, top=top, nodes=nodes, name=name)
-
-    _draw(output, graph, draw)
+    numbered = node is not None and graph.names is None and node.isdecimal() and len(node) < 20
+    wanted = int(node) if node is not None and numbered else node
+    return room.neighbourhood(graph, _ranking(graph, name), wanted, top=top, nodes=nodes, name=name)

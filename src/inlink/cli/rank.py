@@ -2,8 +2,8 @@
 
 import sys
 from collections.abc import Iterable
+from copy import copy
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryDirectory
@@ -12,22 +12,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inlink.cli.lookups import graph_at, is_source
-from inlink.cli.options import Output, declared_option, graph_argument, json_option
+from inlink.cli.options import Output, as_of_option, declared_option, graph_argument, json_option
+from inlink.cli.remote import then
 from inlink.cli.show import say, show_json, show_table
-from inlink.cli.then import as_of_option, then
 
 if TYPE_CHECKING:
     from inlink.base.declare import Parameter
     from inlink.graph.graph import Graph
     from inlink.rank.ranking import Ranking
 
-__all__ = ["ALGORITHMS", "options_of", "rank", "ranked_then", "values_given"]
 
 _DEFAULT = "pagerank"
 
-# Keys of the context's notes: the algorithms that the arguments name, and the algorithm whose options are read.
+# Key of the context's notes: the algorithms that the arguments name.
 _CHOSEN = "inlink.cli.rank.algorithms"
-_READ = "inlink.cli.rank.algorithm"
 
 ALGORITHMS = (
     "pagerank",
@@ -111,27 +109,25 @@ def _named(args: list[str]) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
-def _pieces(args: list[str]) -> list[tuple[str, list[str]]]:
-    """Return the arguments in pieces: each option of an algorithm with its value and flag, the others without flag."""
-    options = [option for name in ALGORITHMS for option in options_of(name)]
-    flags = {flag for name in ALGORITHMS for flag in _flags(name)}
-    with_values = {flag for option in options if not option.is_flag for flag in option.opts}
-    pieces: list[tuple[str, list[str]]] = []
-    rest = iter(args)
-    for argument in rest:
-        flag = argument.partition("=")[0]
-        if flag not in flags:
-            # A value may follow a short option without a space.
-            flag = argument[:2] if argument[:2] in with_values else ""
-        values = rest if argument == "--" else islice(rest, int(argument in with_values))
-        pieces.append((flag, [argument, *values]))
-    return pieces
+@cache
+def _shared() -> dict[str, click.Option]:
+    """Return the options of all algorithms by their flags. Their values stay as they were read."""
+    options: dict[str, click.Option] = {}
+    for option in (option for name in ALGORITHMS for option in options_of(name)):
+        plain = options.setdefault(option.opts[0], copy(option))
+        plain.name, plain.required, plain.callback, plain.type = (
+            option.opts[0],
+            False,
+            None,
+            click.UNPROCESSED,
+        )
+    return options
 
 
 class RankCommand(click.Command):
     """A command whose options are those of the algorithms that its arguments name.
 
-    The arguments are read once for each algorithm, with the options that it has. Its values are in ``given``.
+    The values of options are read once for each algorithm that has them. They are in ``given``.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -139,39 +135,35 @@ class RankCommand(click.Command):
         self.general = self.params
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Find the algorithms first, and take their options only."""
+        """Read the arguments, and then the values of each algorithm's options."""
         names = _named(args)
         known = [name for name in names if name in ALGORITHMS] or [_DEFAULT]
         if any(argument == "--algorithm" or argument.startswith("--algorithm=") for argument in args):
             ctx.meta[_CHOSEN] = known
-        pieces = _pieces(args)
-        for flag, _ in pieces:
-            if flag and names == known and not any(flag in _flags(name) for name in names):
+        rest = super().parse_args(ctx, args)
+        values = {flag: ctx.params.pop(flag) for flag in _shared()}
+        for flag, value in values.items():
+            if value is not None and not any(flag in _flags(name) for name in names):
                 takes = "; ".join(f"{name} takes {', '.join(_flags(name))}" for name in names)
                 raise click.UsageError(
                     f"{flag} does not apply to --algorithm {','.join(names)}; {takes}", ctx
                 )
-        given: dict[str, dict[str, Any]] = {}
-        common: dict[str, Any] = {}
-        rest: list[str] = []
+        common, given = ctx.params, dict[str, dict[str, Any]]()
         for name in known:
-            ctx.meta[_READ] = name
             ctx.params = {}
-            flags = ["", *_flags(name)]
-            rest = super().parse_args(
-                ctx, [part for flag, parts in pieces if flag in flags for part in parts]
-            )
-            names_of = (option.name for option in self.general if option.name and option.expose_value)
-            common = {name: ctx.params.pop(name) for name in names_of}
+            for option in options_of(name):
+                if (value := values[option.opts[0]]) is not None:
+                    option.handle_parse_result(ctx, {str(option.name): value}, [])
+                elif option.required:
+                    raise click.MissingParameter(ctx=ctx, param=option)
             given[name] = ctx.params
         ctx.params = {**common, "given": given}
         return rest
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """The general options and those of the algorithm that is read."""
+        """The general options and those of all algorithms."""
         help_option = self.get_help_option(ctx)
-        own = options_of(ctx.meta.get(_READ, _DEFAULT))
-        return [*self.general, *own, *([help_option] if help_option else [])]
+        return [*self.general, *_shared().values(), *([help_option] if help_option else [])]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Describe the options of the algorithms; without an algorithm, list the options of all."""

@@ -1,5 +1,6 @@
-"""Crawls behind a server, for the commands that take a crawl's folder or its URL."""
+"""The crawl that a command names: its folder, its URL on a server, or the crawl as it was (``--as-of``)."""
 
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,22 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from inlink.errors import ParameterError
+
 if TYPE_CHECKING:
     from inlink.client.remote import RemoteCrawl
+    from inlink.crawl.asof import AsOf
     from inlink.crawl.view import CrawlView
 
-__all__ = [
-    "OWNER",
-    "FolderOrUrl",
-    "Ranks",
-    "is_crawl",
-    "is_url",
-    "policy_given",
-    "refuse_settings",
-    "refuse_url",
-    "remote",
-    "view_of",
-]
 
 OWNER = "command"
 """The owner of the session that all calls of ``inlink next`` share."""
@@ -50,8 +42,6 @@ def refuse_url(where: object, instead: str) -> None:
         If ``where`` is the URL of a server.
     """
     if is_url(where):
-        from inlink.errors import ParameterError
-
         raise ParameterError(f"{where}: {instead}")
 
 
@@ -118,21 +108,30 @@ def remote(url: str) -> "RemoteCrawl":
     return crawl
 
 
-def view_of(where: Path | str, given: dict[str, Any] | None = None) -> "CrawlView | RemoteCrawl":
+def view_of(
+    where: Path | str, given: Mapping[str, Any] | None = None, moment: str | None = None
+) -> "CrawlView | RemoteCrawl":
     """A read-only view of a crawl in a folder or on a server.
 
     Parameters
     ----------
     where : Path or str
-    given : dict or None
+    given : mapping or None
         Settings that were given to the command. Only the policy's name is allowed, and only for a folder.
+    moment : str or None
+        Take the crawl as it was then, as :func:`then` does. None is now.
     """
-    if isinstance(where, str):
-        refuse_settings(where, given or {})
+    given = given or {}
+    if isinstance(where, str) and moment is None:
+        refuse_settings(where, given)
         return remote(where)
     from inlink.crawl.view import CrawlView
 
-    return CrawlView.open(where, policy=policy_given(given or {}))
+    policy = policy_given(given)
+    if moment is None:
+        return CrawlView.open(Path(where), policy=policy)
+    was = then(where, moment, order=True)
+    return CrawlView.open(was.folder, lambda: was.time, policy)
 
 
 def policy_given(given: Mapping[str, Any]) -> str | None:
@@ -145,15 +144,13 @@ def policy_given(given: Mapping[str, Any]) -> str | None:
     """
     others = [name for name in given if name != "policy"]
     if others:
-        from inlink.errors import ParameterError
-
         raise ParameterError(
             f"this command is read-only, so --set takes only policy=MODULE:CLASS; got {', '.join(others)}"
         )
     return given.get("policy")
 
 
-def refuse_settings(url: str, given: dict[str, Any]) -> None:
+def refuse_settings(url: str, given: Mapping[str, Any]) -> None:
     """Refuse settings for a crawl on a server.
 
     Raises
@@ -162,8 +159,39 @@ def refuse_settings(url: str, given: dict[str, Any]) -> None:
         If there is a setting.
     """
     if given:
-        from inlink.errors import ParameterError
-
         raise ParameterError(
             f"{url}: the server decides {', '.join(sorted(given))}: leave --set out, or give it to `inlink serve`"
         )
+
+
+def then(folder: Path | str, moment: str | None, *, order: bool = False) -> "AsOf":
+    """A crawl's folder as it was, in a temporary copy that is removed when the command ends.
+
+    A message on standard error names what is approximate.
+
+    Parameters
+    ----------
+    folder : Path or str
+    moment : str or None
+        None is now.
+    order : bool
+        Whether the order of waiting pages is needed.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If the crawl is on a server, or its log has no such moment.
+    inlink.errors.FolderError
+        If there is no crawl.
+    """
+    from inlink.crawl.asof import as_of, moment_of
+    from inlink.replaying.play import memory_folder
+
+    when = math.inf if moment is None else moment_of(moment)
+    if isinstance(folder, str):
+        raise ParameterError(f"{folder}: --as-of reads the crawl's log: run the command where the folder is")
+    temporary = memory_folder(sum(file.stat().st_size for file in folder.glob("*.*")))
+    found = click.get_current_context().with_resource(as_of(folder, when, temporary, order=order))
+    if found.approximate:
+        click.echo(f"inlink: approximate: {found.approximate}", err=True)
+    return found

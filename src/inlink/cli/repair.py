@@ -1,4 +1,4 @@
-"""``inlink repair``: report the damage of a crawl's log, or write a sound copy."""
+"""``inlink backup`` and ``inlink repair``: consistent copies of a crawl, of a running or a damaged crawl too."""
 
 import sys
 from pathlib import Path
@@ -12,6 +12,26 @@ from inlink.cli.show import say, show_answer
 
 if TYPE_CHECKING:
     from inlink.store.repair import Damage, LogReport
+
+
+@click.command()
+@folder_argument
+@click.option(
+    "--output",
+    "-o",
+    required=True,
+    type=Output(),
+    help="The copy: a folder that does not exist yet.",
+)
+def backup(folder: Path, output: Path) -> None:
+    """Copy the crawl in DIR, also while it runs, and check the copy.
+
+    The copy holds all complete events, the settings, the inbox and the ranking. You can use it like any crawl's folder.
+    """
+    from inlink.store import backup as backups
+
+    done = backups.backup(folder, output)
+    say(f"{output}: {counted(done.pages, 'page')}, {counted(done.events, 'event')}, {done.size:,} bytes")
 
 
 @click.command()

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from inlink.replaying.replay import Replaying
     from inlink.replaying.result import Replay
 
-__all__ = ["replay"]
 
 INTERRUPTED = 130
 

@@ -14,8 +14,6 @@ import click
 
 from inlink.cli.examples import examples_of
 
-__all__ = ["QUIET", "VERBOSE", "Sections", "Uncut"]
-
 QUIET, VERBOSE = "inlink.cli.quiet", "inlink.cli.verbose"
 """Keys of the context's notes: whether -q and -v stand anywhere on the line."""
 
@@ -101,29 +99,29 @@ class Sections(Uncut):
         super().__init__(*arguments, **options)
         self.params += SHARED
         self._titles: dict[str, Sequence[str]] = {}
-        self._modules: dict[str, str] = {}
+        self._places: dict[str, str] = {}
 
-    def add_section(self, title: str, modules: Sequence[str]) -> None:
-        """Add commands under a title, in this order: each is the function in the module of this room with its name."""
-        names = {module.rstrip("_").replace("_", "-"): module for module in modules}
-        self._modules |= names
+    def add_section(self, title: str, places: Sequence[str]) -> None:
+        """Add commands under a title, in this order: ``module:function``, or ``module`` alone if both have one name."""
+        names = {place.rpartition(":")[2].rstrip("_").replace("_", "-"): place for place in places}
+        self._places |= names
         self._titles[title] = list(names)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
-        return sorted(self._modules)
+        return sorted(self._places)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command with this name, or None."""
-        return self._command(cmd_name) if cmd_name in self._modules else None
+        return self._command(cmd_name) if cmd_name in self._places else None
 
     def every(self) -> dict[str, click.Command]:
         """Return all commands by name. This imports their modules."""
-        return {name: self._command(name) for name in self._modules}
+        return {name: self._command(name) for name in self._places}
 
     def _command(self, name: str) -> click.Command:
-        module = self._modules[name]
-        return _completed(getattr(import_module(f"inlink.cli.{module}"), module), name)
+        module, _, function = self._places[name].partition(":")
+        return _completed(getattr(import_module(f"inlink.cli.{module}"), function or module), name)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command. If the reader of the output stops reading, as ``head`` does, end quietly."""

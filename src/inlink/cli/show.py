@@ -2,28 +2,18 @@
 
 import json
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from inlink.base.table import counted, printable
 from inlink.errors import InlinkError
 
-__all__ = [
-    "counted",
-    "note",
-    "printable",
-    "say",
-    "say_fields",
-    "say_folding",
-    "say_rows",
-    "show_answer",
-    "show_json",
-    "show_table",
-    "summary",
-]
+if TYPE_CHECKING:
+    from inlink.graph.graph import Graph
 
 
 def say(line: str, err: bool = False) -> None:
@@ -110,13 +100,13 @@ def say_rows(rows: Iterable[dict[str, Any]], indent: str = "") -> None:
         sys.stdout.write(f"{indent}{number:016x} {printable(number if name is None else name)}\n")
 
 
-def summary(graph: Any, name: str) -> str:
+def summary(graph: "Graph", name: str) -> str:
     """One line about a new graph."""
     level = f"{graph.level} graph, " if graph.level else ""
     return f"{name}: {level}{counted(graph.num_nodes, 'node')}, {counted(graph.num_arcs, 'arc')}"
 
 
-def say_folding(graph: Any, err: bool = False) -> None:
+def say_folding(graph: "Graph", err: bool = False) -> None:
     """Print how names were read as hosts, and the number of nodes without a host or domain, if the graph was folded."""
     if form := graph.meta.get("hosts"):
         say(f"names are {form} hosts ({'com.example.www' if form == 'reversed' else 'www.example.com'})", err)
@@ -126,3 +116,30 @@ def say_folding(graph: Any, err: bool = False) -> None:
             "nor hosts, public suffixes)",
             err,
         )
+
+
+def show_reading(read: Callable[[], "Graph"], name: str, err: bool = False) -> "Graph":
+    """Read a graph. Print the finished parts of a resumed build, one line about the graph, and the skipped records.
+
+    ``err``: print to standard error.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        left_out: list[str] = []
+
+        def show(message: Warning | str, *_: Any, **__: Any) -> None:
+            line = printable(str(message))
+            if line.startswith("left out"):
+                left_out.append(line)
+            else:
+                say(line, err or not line.startswith("going on"))
+
+        warnings.showwarning = show
+        graph = read()
+    say(summary(graph, name), err)
+    say_folding(graph, err)
+    for line in left_out:
+        say(line.partition(". ")[0], err)
+    for reason, number in graph.meta.get("skipped", {}).items():
+        say(f"skipped {number:,}: {printable(reason)}", err)
+    return graph

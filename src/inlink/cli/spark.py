@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlink.cli.build import Grouped, build, show_reading
+from inlink.cli.build import Grouped, build
 from inlink.cli.options import Output
 from inlink.cli.rank import options_of, values_given
 from inlink.cli.sections import Uncut
-from inlink.cli.show import say
+from inlink.cli.show import say, show_reading
 from inlink.sources.formats import ARCHIVES, FORMATS, SITES
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from inlink.graph.graph import Graph
 
-__all__ = ["spark"]
 
 # Options of `inlink build` that apply to archives.
 _SHARED = {"sources", "level", "format", "count", "crawled_only", "self_loops", "strict", "base"}

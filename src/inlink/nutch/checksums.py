@@ -19,8 +19,6 @@ from inlink.base.arrays import AnyArray
 from inlink.base.damage import Tally
 from inlink.base.opening import BLOCK, Stream, open_binary
 
-__all__ = ["CheckedStream", "check_file", "checksum_file", "write_checksums"]
-
 _MAGIC = b"crc\0"
 _CHUNK = 512
 _LARGEST_CHUNK = 1 << 24

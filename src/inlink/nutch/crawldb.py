@@ -36,8 +36,6 @@ from inlink.nutch.sequencefile import records
 from inlink.nutch.writables import CRAWL_DATUM, STATUS, CrawlDatum, with_score
 from inlink.rank.ranking import Ranking
 
-__all__ = ["Updated", "update_crawl", "update_crawldb"]
-
 Format = Literal["crawldb", "csv", "text", "seeds"]
 _BY_SUFFIX: dict[str, Format] = {".csv": "csv", ".txt": "text"}
 

@@ -26,8 +26,6 @@ from inlink.nutch.mapfile import write_mapfile
 from inlink.rank.nutch_sites import numbers_of
 from inlink.rank.ranking import Ranking, list_rankings
 
-__all__ = ["SCORES", "dump_nodes", "read_links", "read_node", "write_nodes"]
-
 # The name of the ranking that holds the scores of a web graph.
 SCORES = "linkrank"
 

@@ -6,8 +6,6 @@ from xml.parsers import expat
 from inlink.base.opening import Stream
 from inlink.errors import InputError
 
-__all__ = ["read_entries", "read_whole"]
-
 # The largest size of a file in bytes.
 _LARGEST = 1 << 24
 

@@ -32,25 +32,6 @@ from inlink.nutch.fields import TEXT, Fields, Writable
 from inlink.nutch.sequencefile import records, value_class
 from inlink.nutch.writables import CRAWL_DATUM, GONE, PARSE_DATA, read_map
 
-__all__ = [
-    "FETCHED_FORMAT",
-    "FETCHED_KIND",
-    "Fetches",
-    "fetches_of_crawl",
-    "fetches_of_graph",
-    "fetches_of_linkdb",
-    "fetches_of_outlinks",
-    "fetches_of_segment",
-    "fetches_of_webgraph",
-    "is_linkdb",
-    "is_nutch_webgraph",
-    "is_segment",
-    "map_files",
-    "nothing",
-    "segments_in",
-    "unparsed_parts",
-]
-
 FETCHED_KIND = "fetched"
 FETCHED_FORMAT = 1
 

@@ -4,8 +4,6 @@ import datetime
 
 import numpy as np
 
-__all__ = ["java_date", "java_float"]
-
 
 def java_float(value: float) -> str:
     """Format a 32-bit float as Java's ``Float.toString`` does since JDK 19: with the fewest digits that identify it.

@@ -17,8 +17,6 @@ from inlink.errors import InputError
 from inlink.nutch.checksums import write_checksums
 from inlink.nutch.fields import TEXT
 
-__all__ = ["text", "write_mapfile"]
-
 _LONG = "org.apache.hadoop.io.LongWritable"
 _INTERVAL = 128
 # Bytes between two sync marks, as in Hadoop 2. Fewer bytes are lost by damage than with the 100 KiB of Hadoop 3.

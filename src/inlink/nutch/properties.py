@@ -6,8 +6,6 @@ from pathlib import Path
 from inlink.errors import ParameterError
 from inlink.nutch.entries import read_entries
 
-__all__ = ["PROPERTIES", "read_properties"]
-
 PROPERTIES: dict[str, type] = {
     "link.ignore.internal.host": bool,
     "link.ignore.internal.domain": bool,

@@ -32,8 +32,6 @@ from inlink.errors import DamageError, FormatError
 from inlink.nutch.checksums import CheckedStream
 from inlink.nutch.fields import Fields, Writable
 
-__all__ = ["MAX_BLOCK", "MAX_RECORD", "records", "value_class"]
-
 # The largest size of a record in bytes, packed and unpacked.
 MAX_RECORD = 1 << 26
 # The largest size in bytes of each of a block's four parts.

@@ -28,8 +28,6 @@ from inlink.nutch.fetches import Fetches
 from inlink.rank.nutch_sites import site_names
 from inlink.urls.patterns import Pattern, compiled
 
-__all__ = ["DOUBLE_SLASHES", "NutchUrlRules"]
-
 DOUBLE_SLASHES = "(?<!:)/{2,}"
 """Nutch's rule against double slashes, except after a colon."""
 

@@ -49,8 +49,6 @@ from inlink.nutch.fetches import (
 from inlink.nutch.urlrules import NutchUrlRules
 from inlink.rank.nutch_sites import numbers, site_names
 
-__all__ = ["LinkRules", "webgraph"]
-
 
 @dataclass(frozen=True)
 class LinkRules:

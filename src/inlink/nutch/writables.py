@@ -12,8 +12,6 @@ import numpy as np
 
 from inlink.nutch.fields import Fields, Writable
 
-__all__ = ["CRAWL_DATUM", "GONE", "PARSE_DATA", "STATUS", "CrawlDatum", "read_map", "with_score"]
-
 STATUS = {
     1: "db_unfetched", 2: "db_fetched", 3: "db_gone", 4: "db_redir_temp", 5: "db_redir_perm", 6: "db_notmodified",
     7: "db_duplicate", 8: "db_orphan", 9: "db_parse_failed",

@@ -9,8 +9,6 @@ import numpy as np
 
 from inlink.base.arrays import AnyArray, Float64Array, Int64Array
 
-__all__ = ["common_at", "kendall", "rank_biased_overlap", "spearman"]
-
 # Places that together weigh less than this are not summed.
 _NEGLIGIBLE = 1e-18
 

@@ -38,13 +38,10 @@ from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import require_vectors
 from inlink.rank.parameters import Confidence, Normalized, Sample, Seed, ThreadCount
-from inlink.rank.ranking import Ranking, ranking_of
-from inlink.rank.rounding import ROUNDOFF
+from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of
 
 if TYPE_CHECKING:
     from inlink.rank.kernels.betweenness import DependencySums
-
-__all__ = ["betweenness", "check_sample", "dependency_sums", "rounding", "sample_note"]
 
 
 # Arcs and nodes searched in one block. A block takes a quarter of a second, so that Ctrl-C works quickly.

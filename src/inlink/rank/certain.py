@@ -12,8 +12,6 @@ import numpy as np
 
 from inlink.base.arrays import BoolArray, Float64Array, Int64Array
 
-__all__ = ["FirstPlaces", "best_nodes", "certain_places"]
-
 _BLOCK = 1 << 16
 _SHOWN = 5
 """Stretches of places that one line names."""

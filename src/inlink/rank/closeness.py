@@ -37,13 +37,11 @@ from inlink.graph.interop import GraphLike, as_graph
 from inlink.graph.rows import Rows, SplitRows
 from inlink.rank.inputs import require_vectors
 from inlink.rank.parameters import Seed, ThreadCount
-from inlink.rank.ranking import Ranking, ranking_of
-from inlink.rank.rounding import ROUNDOFF
+from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of
 
 if TYPE_CHECKING:
     from inlink.rank.kernels.paths import DistanceSums
 
-__all__ = ["closeness", "harmonic"]
 
 Direction = Literal["in", "out"]
 Distances = Annotated[Direction, Parameter("Measure distances to the node (in) or from it (out).")]

@@ -14,10 +14,7 @@ from inlink.base.declare import Parameter, checked
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import require_vectors, strengths, use_weights
 from inlink.rank.parameters import Normalized
-from inlink.rank.ranking import Ranking, ranking_of
-from inlink.rank.rounding import ROUNDOFF
-
-__all__ = ["degree"]
+from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of
 
 
 @checked

@@ -39,9 +39,6 @@ from inlink.rank.parameters import MaxIter, Start, ThreadCount, Tolerance, Weigh
 from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rowsums import RowSums
 
-__all__ = ["eigenvector"]
-
-
 SHIFT = 1 / 8
 # Rounds before the first run of Arnoldi. The number doubles after each run that does not help.
 FIRST = 20

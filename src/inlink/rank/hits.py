@@ -31,8 +31,6 @@ from inlink.rank.parameters import MaxIter, Start, ThreadCount, Tolerance, Weigh
 from inlink.rank.ranking import Ranking, ranking_of
 from inlink.rank.rowsums import RowSums
 
-__all__ = ["hits"]
-
 # Rounds for the second eigenvalue. They distinguish λ₂/λ₁ = 1 from 0.99, except with an unlucky start.
 PROBES = 40
 # A ratio this near to 1 cannot be distinguished from 1 in that number of rounds.

@@ -42,8 +42,6 @@ from inlink.rank.kernels.hyperball import (
     next_step,
 )
 
-__all__ = ["STANDARD_ERROR", "HyperBall", "Sums", "mean_of_runs"]
-
 STANDARD_ERROR = 1.06
 """√m times the relative standard error of a ball's size, for m of at least 64 (Flajolet et al. 2007, theorem 1)."""
 

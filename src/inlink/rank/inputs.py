@@ -15,20 +15,6 @@ from inlink.graph.coded import linking_outdegrees
 from inlink.graph.graph import Graph
 from inlink.graph.rows import Rows, SplitRows
 
-__all__ = [
-    "NodeValues",
-    "Nodes",
-    "arc_weights",
-    "distribution",
-    "marked",
-    "node_values",
-    "require_vectors",
-    "strengths",
-    "strengths_by_place",
-    "use_weights",
-]
-
-
 # Nodes whose strengths are computed at a time.
 _BLOCK = 1 << 16
 

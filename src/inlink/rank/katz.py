@@ -40,12 +40,8 @@ from inlink.rank.eigenvector import SHIFT
 from inlink.rank.inputs import require_vectors, use_weights
 from inlink.rank.krylov import solve
 from inlink.rank.parameters import MaxIter, Normalized, ThreadCount, Tolerance, Weighted, check_rounds
-from inlink.rank.ranking import Ranking, ranking_of
-from inlink.rank.rounding import ROUNDOFF
+from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of
 from inlink.rank.rowsums import RowSums
-
-__all__ = ["katz"]
-
 
 # Products in one run of GMRES, and rounds before the first run. The rounds double after each run that does not help.
 DEPTH = 20

@@ -12,8 +12,6 @@ import numpy as np
 
 from inlink.base.arrays import AnyArray, Float64Array
 
-__all__ = ["length_of", "principal_vector", "solve"]
-
 Product = Callable[[Float64Array], Float64Array]
 """The product of a matrix with a vector, float64[n] → float64[n]; it returns a new array."""
 

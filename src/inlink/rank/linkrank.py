@@ -39,13 +39,11 @@ from inlink.rank.loops import Loops
 from inlink.rank.loops import loops as find_loops
 from inlink.rank.nutch_sites import numbers_of
 from inlink.rank.parameters import MaxIter, ThreadCount, Tolerance
-from inlink.rank.ranking import Ranking, ranking_of
-from inlink.rank.rounding import ROUNDOFF
+from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of
 
 if TYPE_CHECKING:
     from inlink.rank.kernels.gather import WeightedRows
 
-__all__ = ["ITERATIONS", "linkrank"]
 
 ITERATIONS = 10
 _MOST = 10_000

@@ -29,8 +29,6 @@ from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import require_vectors
 from inlink.rank.parameters import ThreadCount
 
-__all__ = ["FORMAT", "KIND", "Loops", "loops"]
-
 KIND = "loops"
 FORMAT = 1
 

@@ -50,7 +50,6 @@ from inlink.rank.sweeps import jacobi_sweep, linear_problem
 if TYPE_CHECKING:
     from inlink.rank.kernels.walks import Arcs, Recorded
 
-__all__ = ["Walks", "mcmc"]
 
 Walking = Annotated[int, Parameter("Number of walks from each node.", at_least=2)]
 Method = Literal["end-point", "complete-path", "stop-at-dangling"]

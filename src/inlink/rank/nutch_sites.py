@@ -26,7 +26,6 @@ from inlink.urls.hosts import reverse_host
 if TYPE_CHECKING:
     from publicsuffixlist import PublicSuffixList
 
-__all__ = ["Site", "numbers", "numbers_of", "site_names"]
 
 Site = Literal["page", "host", "domain"]
 

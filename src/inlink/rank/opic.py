@@ -41,11 +41,8 @@ from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import arc_weights, require_vectors, strengths, use_weights
 from inlink.rank.parameters import MaxIter, Seed, Tolerance, Weighted, check_rounds
-from inlink.rank.ranking import Ranking, ranking_of
-from inlink.rank.rounding import ROUNDOFF
+from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of
 from inlink.rank.sweeps import LastSweeps, Problem, Sweeper, finish
-
-__all__ = ["opic"]
 
 Order = Literal["greedy", "cyclic", "random"]
 

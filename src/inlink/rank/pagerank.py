@@ -54,11 +54,8 @@ from inlink.rank.parameters import (
     Weighted,
     check_rounds,
 )
-from inlink.rank.ranking import Ranking, ranking_of
-from inlink.rank.rounding import ROUNDOFF
+from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of
 from inlink.rank.sweeps import LastSweeps, Plateau, Problem, Sweeper, finish, jacobi_sweep, linear_problem
-
-__all__ = ["Solution", "check_solution", "first_vectors", "pagerank", "ranking_of_solution"]
 
 Solution = tuple[Float64Array, int, float]
 """Values float64[n], the number of sweeps, and the bound on the L1 error."""

@@ -6,24 +6,6 @@ from inlink.base.declare import Parameter
 from inlink.errors import ParameterError
 from inlink.rank.inputs import Nodes, NodeValues
 
-__all__ = [
-    "Confidence",
-    "Damping",
-    "DampingTo1",
-    "MaxIter",
-    "Method",
-    "Normalized",
-    "Sample",
-    "Seed",
-    "Start",
-    "Teleport",
-    "ThreadCount",
-    "Tolerance",
-    "Trusted",
-    "Weighted",
-    "check_rounds",
-]
-
 Damping = Annotated[
     float, Parameter("Share of visits that follow a link, from 0 to below 1.", at_least=0, below=1)
 ]

@@ -31,8 +31,6 @@ from inlink.rank.inputs import NodeValues, node_values, require_vectors
 from inlink.rank.parameters import Confidence, Sample, Seed, ThreadCount
 from inlink.rank.ranking import Ranking, ranking_of
 
-__all__ = ["percolation"]
-
 
 @checked
 def percolation(

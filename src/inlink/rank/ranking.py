@@ -28,12 +28,14 @@ if TYPE_CHECKING:
 
     from inlink.graph.graph import Graph
 
-__all__ = ["FORMAT", "KIND", "Ranking", "list_rankings", "ranking_of", "title_of"]
 
 T = TypeVar("T")
 
 KIND = "ranking"
 FORMAT = 1
+
+ROUNDOFF = 2.0**-53
+"""Unit roundoff of float64, for error bounds: the largest relative error of one rounding to the nearest number."""
 
 # The version of the checks of a folder's values.
 _RULES = 1

@@ -10,8 +10,6 @@ from inlink.base.threads import Threads
 from inlink.graph.rows import Rows, SplitRows, node_bounds, unsplit
 from inlink.rank.inputs import arc_weights
 
-__all__ = ["RowSums"]
-
 # With fewer arcs than this, threads cost more time than they save.
 SMALL = 100_000
 

@@ -35,10 +35,7 @@ from inlink.errors import ParameterError
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import require_vectors, strengths, use_weights
 from inlink.rank.parameters import Weighted
-from inlink.rank.ranking import Ranking, ranking_of
-from inlink.rank.rounding import ROUNDOFF
-
-__all__ = ["salsa"]
+from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of
 
 
 @checked

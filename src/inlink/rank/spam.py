@@ -58,12 +58,8 @@ from inlink.rank.parameters import (
     Weighted,
     check_rounds,
 )
-from inlink.rank.ranking import Ranking, ranking_of
-from inlink.rank.rounding import ROUNDOFF
+from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of
 from inlink.rank.sweeps import linear_problem
-
-__all__ = ["anti_trustrank", "spam_mass"]
-
 
 # A bound on the rounding error of R when it is computed from the two vectors.
 ROUNDING = 32 * ROUNDOFF

@@ -16,21 +16,10 @@ from inlink.base.threads import Threads
 from inlink.graph.graph import Graph
 from inlink.graph.rows import CodedRows, node_bounds
 from inlink.rank.inputs import arc_weights, strengths_by_place
-from inlink.rank.rounding import ROUNDOFF
+from inlink.rank.ranking import ROUNDOFF
 
 if TYPE_CHECKING:
     from inlink.rank.kernels.pagerank import Equation
-
-__all__ = [
-    "LastSweeps",
-    "Plateau",
-    "Problem",
-    "Sweeper",
-    "error_bound",
-    "finish",
-    "jacobi_sweep",
-    "linear_problem",
-]
 
 
 # Depth of the Anderson acceleration; its kernels are written out for three. Depth 5 would save at most one sweep in 25,

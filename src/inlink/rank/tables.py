@@ -29,16 +29,6 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-__all__ = [
-    "RankTable",
-    "arrow_stream",
-    "arrow_table",
-    "data_frame",
-    "is_table",
-    "read_table",
-    "write_csv",
-    "write_parquet",
-]
 
 # The first line of CSV files of versions before November 2026 begins with this text. The rest of the line is JSON.
 _MARK = b"# inlink ranking "

@@ -24,8 +24,6 @@ from inlink.rank.parameters import (
 )
 from inlink.rank.ranking import Ranking
 
-__all__ = ["trustrank"]
-
 
 @checked
 def trustrank(

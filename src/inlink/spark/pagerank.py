@@ -37,8 +37,7 @@ from inlink.rank.kernels.pagerank import (
 )
 from inlink.rank.pagerank import Solution, check_solution, first_vectors, pagerank, ranking_of_solution
 from inlink.rank.parameters import Damping, MaxIter, Method, Start, Teleport, Tolerance, Weighted
-from inlink.rank.ranking import Ranking
-from inlink.rank.rounding import ROUNDOFF
+from inlink.rank.ranking import ROUNDOFF, Ranking
 from inlink.rank.sweeps import LastSweeps, Plateau, error_bound
 from inlink.spark.blocks import Block, Rest, unpack
 from inlink.spark.rows import FolderRows, TableRows

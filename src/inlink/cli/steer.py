@@ -1,22 +1,123 @@
-"""``inlink next``: the order of a crawl."""
+"""Commands that a crawl's operator gives: ``inlink seed``, ``reload`` and ``next``."""
 
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from inlink.cli.options import crawl_argument, json_option, set_option, settings_given
+from inlink.base.table import counted, printable
+from inlink.cli.options import as_of_option, crawl_argument, json_option, set_option, settings_given
 from inlink.cli.remote import OWNER, refuse_settings, remote, view_of
-from inlink.cli.show import counted, note, show_answer, show_table
-from inlink.cli.then import as_of_option, view_then
+from inlink.cli.show import note, say, show_answer, show_table
 
 if TYPE_CHECKING:
     from inlink.client.remote import RemoteCrawl
     from inlink.crawl.crawl import Crawl
     from inlink.crawl.questions.answers import OrderRow
     from inlink.protocol import Task, Tasks
+
+
+# Number of URLs in one event.
+BATCH = 1_000
+
+
+@click.command()
+@crawl_argument
+@set_option
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+def seed(folder: Path | str, file: Path, **options: Any) -> None:
+    """Add the URLs in FILE to the crawl in DIR. FILE has one URL a line, optionally followed by a tab and a score.
+
+    Use - to read standard input. A crawl that does not exist is made. A running crawl takes in the URLs within seconds.
+    """
+    from inlink.base.opening import open_binary
+    from inlink.crawl.crawl import Crawl
+    from inlink.errors import InputError, InUseError
+    from inlink.store.inbox import SEED, post, seeds_in
+    from inlink.urls.canonical import canonical
+
+    with open_binary(file) as stream:
+        raw = stream.read()
+    text = raw.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
+    seeds = seeds_in(text, str(file))
+    if not any(canonical(url) is not None for url, _ in seeds):
+        raise InputError(f"{file}: no line begins with an http URL")
+    given = settings_given(options)
+    if isinstance(folder, str):
+        refuse_settings(folder, given)
+        done = remote(folder).seed(seeds)
+        _tell(done.new, len(seeds), done.refused)
+        return
+    try:
+        crawl = Crawl(folder, **given)
+    except InUseError:
+        if given:
+            raise
+        post(folder, SEED, text)
+        say(
+            f"{counted(len(seeds), 'URL')} left in {folder}'s inbox: the running crawl takes them in within seconds"
+        )
+        return
+    with crawl:
+        new = sum(crawl.seed(seeds[k : k + BATCH]) for k in range(0, len(seeds), BATCH))
+        _tell(new, len(seeds), crawl.refused)
+
+
+def _tell(new: int, count: int, refused: Mapping[str, int]) -> None:
+    say(f"{counted(new, 'new URL')}, {count - new - sum(refused.values()):,} known already")
+    for reason, number in refused.items():
+        say(f"refused {number:,}: {printable(reason)}")
+
+
+@click.command()
+@crawl_argument
+@click.option(
+    "--failed", "states", multiple=True, flag_value="failed", help="Pages that failed for good. The default."
+)
+@click.option("--gone", "states", flag_value="gone", multiple=True, help="Pages that are gone: 404, 410.")
+@click.option(
+    "--excluded",
+    "states",
+    flag_value="excluded",
+    multiple=True,
+    help="Pages that robots.txt, a rule, a refused address or an operator excluded, if the rules allow them now.",
+)
+@set_option
+def reload(folder: Path | str, states: tuple[str, ...], **options: Any) -> None:
+    """Let pages of DIR wait again: those that failed, or those that the options name.
+
+    A running crawl does this itself.
+    """
+    from inlink.crawl.crawl import Crawl
+    from inlink.errors import InUseError
+    from inlink.store.inbox import RELOAD, post
+    from inlink.store.reader import crawl_folder
+
+    given = settings_given(options)
+    if isinstance(folder, str):
+        refuse_settings(folder, given)
+        say(_told(remote(folder).reload(*states)))
+        return
+    # This command must not make a crawl.
+    crawl_folder(folder)
+    try:
+        crawl = Crawl(folder, **given)
+    except InUseError:
+        if given:
+            raise
+        post(folder, RELOAD, "\n".join(states))
+        say(f"the request is left in {folder}'s inbox: the running crawl carries it out within seconds")
+        return
+    with crawl:
+        say(_told(crawl.reload(*states)))
+
+
+def _told(count: int) -> str:
+    return counted(count, "page waits again", "pages wait again")
+
 
 MOST_A_REQUEST = 1_000
 """Maximum number of tasks that a server hands out at a time."""
@@ -58,7 +159,7 @@ def next_(
 
     if count > MOST_PLACES:
         raise click.UsageError(f"--peek shows at most {MOST_PLACES} pages; got -n {count}")
-    view = view_of(folder, given) if moment is None else view_then(folder, moment, given)
+    view = view_of(folder, given, moment)
     rows = view.order(count).rows
     show_answer(rows, as_json, _show_order)
     if not rows:
