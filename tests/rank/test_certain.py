@@ -12,7 +12,8 @@ import inlink
 from inlink.cli import commands
 from inlink.errors import ParameterError
 from inlink.rank.certain import best_nodes, certain_places
-from strategies import Arcs, arcs
+from strategies import arcs
+from test_pagerank import exact
 
 VALUES = st.lists(st.sampled_from([0.0, 0.1, 0.1001, 0.2, 0.5]), min_size=1, max_size=12)
 
@@ -44,21 +45,12 @@ def test_an_open_place_can_be_changed(values, bound):
         assert certain == all(abs(sorted_values[k] - sorted_values[j]) > bound for j in near)
 
 
-def exact(a: Arcs, damping: float = 0.85) -> np.ndarray:
-    """PageRank by a direct solve."""
-    A = a.dense()
-    n = len(A)
-    out = A.sum(axis=1, keepdims=True)
-    P = np.where(out > 0, A / np.where(out > 0, out, 1), 1 / n)
-    return np.linalg.solve(np.eye(n) - damping * P.T, np.full(n, (1 - damping) / n))
-
-
 @given(arcs(min_nodes=1, max_nodes=12), st.integers(1, 12), st.sampled_from(["gauss-seidel", "power"]))
 def test_pagerank_goes_on_until_the_first_places_are_certain(a, count, method):
     ranking = inlink.pagerank(a.graph(), tol=0.3, certain=count, method=method, threads=1)
     places = ranking.places(count)
     assert places is not None
-    x = exact(a)
+    x = exact(a.dense(), 0.85)
     assert abs(ranking.values - x).sum() <= ranking.error_bound
     order = sorted(range(len(x)), key=lambda node: -x[node])
     for place in np.flatnonzero(places.certain):

@@ -74,14 +74,6 @@ def test_rounds_are_nutchs(web, rounds, d, limit_page, limit_domain, depth):
     assert not ranking.converged
 
 
-def test_the_figures_of_the_reference():
-    graph = Graph.from_arcs([("a", "b"), ("a", "c"), ("b", "c"), ("c", "a"), ("d", "c")])
-    off = {"limit_page": False, "limit_domain": False}
-    assert linkrank(graph, max_iter=1, **off).values.round(4).tolist() == [1.2125, 0.7875, 2.4875, 0.3625]
-    assert linkrank(graph, **off).values.round(5).tolist() == [3.16359, 1.6665, 3.35846, 0.3625]
-    assert linkrank(graph, max_iter=0).values.tolist() == [1, 1, 1, 1]
-
-
 def fixed_point(a: Arcs, d: float) -> np.ndarray:
     A = a.dense()
     M = A / np.maximum(A.sum(axis=1), 1)[:, None]

@@ -124,17 +124,17 @@ def test_damping_one_runs_its_rounds_and_is_never_converged():
     assert rounds.iterations == 3
 
 
-def test_the_power_method_without_tol_runs_exactly_max_iter_rounds():
-    A = web(50)
-    x, strength = np.full(50, 1 / 50), A.sum(1)
-    for _ in range(15):
-        x = (
-            0.85 * (A.T @ np.where(strength > 0, x / np.where(strength, strength, 1), 0))
-            + (0.85 * x[strength == 0].sum() + 0.15) / 50
-        )
-    ranking = inlink.pagerank(A, method="power", tol=None, max_iter=15)
+@given(arcs(min_nodes=1), st.integers(0, 15))
+def test_the_power_method_without_tol_runs_exactly_max_iter_rounds(a: Arcs, rounds: int):
+    """The rounds of many tutorials on MapReduce, which sum the dangling mass in a job of its own."""
+    A, n = a.dense(), a.num_nodes
+    x, strength = np.full(n, 1 / n), A.sum(1)
+    for _ in range(rounds):
+        shares = np.where(strength > 0, x / np.where(strength, strength, 1), 0)
+        x = 0.85 * (A.T @ shares) + (0.85 * x[strength == 0].sum() + 0.15) / n
+    ranking = inlink.pagerank(a.graph(), method="power", tol=None, max_iter=rounds)
     np.testing.assert_allclose(ranking.values, x, rtol=1e-13)
-    assert ranking.iterations == 15
+    assert ranking.iterations == rounds
     assert not ranking.converged
 
 

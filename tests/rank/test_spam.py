@@ -116,15 +116,6 @@ def test_only_pages_of_high_rank_are_told_where_rho_is_given():
     assert ours.error_bound < spam_mass(A, [5]).error_bound
 
 
-def test_threads_change_nothing_beyond_the_bound():
-    A = web(6000)
-    one, two = (spam_mass(A, [1, 2, 3], threads=t) for t in (1, 2))
-    assert np.abs(one.values - two.values).sum() <= one.error_bound + two.error_bound
-    assert (one.values == spam_mass(A, [1, 2, 3], threads=1).values).all()
-    power = [spam_mass(A, [1, 2, 3], threads=t, method="power").values for t in (1, 2)]
-    assert (power[0] == power[1]).all()
-
-
 @given(both, st.data(), dampings)
 def test_anti_trustrank_is_trustrank_of_the_reversed_graph(a: Arcs, data, c: float):
     bad = data.draw(st.lists(st.integers(0, a.num_nodes - 1), min_size=1, max_size=4))
