@@ -13,6 +13,7 @@ import msgspec
 __all__ = [
     "LARGEST_SCORE",
     "OWNER",
+    "PLACES",
     "VARIANT",
     "Answer",
     "AnyLink",
@@ -28,6 +29,7 @@ __all__ = [
     "HostDelay",
     "HostStanding",
     "Link",
+    "PageFacts",
     "Receipt",
     "Receipts",
     "Redirected",
@@ -49,6 +51,9 @@ LARGEST_SCORE = 3e38
 VARIANT = re.compile(r"[A-Za-z0-9.:=_-]{0,80}")
 """The allowed form of a link's variant."""
 
+PLACES = ("nav", "header", "footer", "aside", "body", "main")
+"""The places of a link in a page: a part of the page that HTML or ARIA marks so, or ``body`` outside of all of them."""
+
 OWNER = "spider"
 """The owner of a spider's sessions if it gives no other name."""
 
@@ -69,6 +74,9 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
         its URL ends with ``#`` and the variant. At most 80 characters of ``[A-Za-z0-9.:=_-]``.
     text : str
         The visible text of the link. The first 80 characters are kept and shown; they do not change the order.
+    place : str
+        One of :data:`PLACES`, or empty if it is not known. It is kept if the page's answer has facts, and does not
+        change the order.
     """
 
     url: str
@@ -76,6 +84,7 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     data: bytes = b""
     variant: str = ""
     text: str = ""
+    place: str = ""
 
 
 AnyLink = Link | tuple[str, float] | str
@@ -137,6 +146,55 @@ class Tasks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     paused: bool = False
 
 
+class PageFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a spider reads from a page for an audit of its site. All fields are optional, and none changes the order.
+
+    Texts are cut after 200 characters, and each list after 8,192 bytes.
+
+    Parameters
+    ----------
+    title, heading : str
+        The title, and the text of the first ``h1``.
+    headings : int
+        Number of ``h1``.
+    robots : str
+        Directives for robots, in meta elements and the header: lower case, separated by ``", "``.
+    language : str
+        The ``lang`` of the document.
+    alternates : list of (str, str)
+        Language and absolute URL of each ``link rel=alternate hreflang``.
+    canonicals : list of str
+        All URLs that the page names as canonical, absolute.
+    insecure : list of str
+        URLs of images, scripts, styles and frames that a page under https loads by http.
+    nofollow_links : list of (str, str, str)
+        Links that are not followed because of ``rel=nofollow`` or a directive of the page: absolute URL, text, and one
+        of :data:`PLACES` or an empty text.
+    content_type : str
+        The ``Content-Type`` without its parameters.
+    size : int
+        Bytes of the document, unpacked.
+    seconds : float
+        Seconds between the request and the headers of the answer.
+    cut : bool
+        Whether a list was longer than is kept.
+    """
+
+    title: str = ""
+    heading: str = ""
+    headings: int = 0
+    robots: str = ""
+    language: str = ""
+    alternates: list[tuple[str, str]] = []
+    canonicals: list[str] = []
+    insecure: list[str] = []
+    nofollow_links: list[tuple[str, str, str]] = []
+    content_type: str = ""
+    size: int = 0
+    seconds: float = 0.0
+    cut: bool = False
+
+
 class Crawled(msgspec.Struct, tag="crawled", forbid_unknown_fields=True, omit_defaults=True):
     """The page was fetched: see :meth:`inlink.Crawl.crawled`.
 
@@ -154,6 +212,7 @@ class Crawled(msgspec.Struct, tag="crawled", forbid_unknown_fields=True, omit_de
     nofollow: bool = False
     error: str | None = None
     fingerprint: int = 0
+    facts: PageFacts | None = None
 
 
 class Failed(msgspec.Struct, tag="failed", forbid_unknown_fields=True, omit_defaults=True):

@@ -314,3 +314,39 @@ def test_pages_of_an_archive(data, name, least_pages, least_links):
         links += len(page.links)
     assert pages >= least_pages
     assert links >= least_links
+
+
+PAGE_WITH_PLACES = b"""<html lang="en-GB"><head><title>T</title>
+<link rel="alternate" hreflang="de" href="/de"><link rel=alternate type=rss href=/feed>
+<link rel=canonical href=/one><link rel=canonical href=/two></head><body>
+<nav><a href=/nav>1</a></nav> <div class="siteHeader x"><a href=/header>2</a></div>
+<div role=main><header><a href=/of-article>3</a></header><h1>First <b>heading</b></h1><h1>Second</h1>
+<section><footer><a href=/of-section>4</a></footer></section><aside><a href=/aside>5</a></aside></div>
+<ul id=main-menu><li><a href=/menu>6</a></ul> <a href=/body>7</a> <div class=headers><a href=/no-header>8</a></div>
+<img src="HTTP://x.org/a.png"><img src="https://x.org/b.png"><footer><a href=/footer>9</a></footer>"""
+
+
+def test_places_of_links() -> None:
+    page = read_page(PAGE_WITH_PLACES, "https://e.org/")
+    assert {link.url.rsplit("/", 1)[1]: link.place for link in page.links} == {
+        "nav": "nav",
+        "header": "header",
+        # The header of an article, and the footer of a section, are parts of the content.
+        "of-article": "main",
+        "of-section": "main",
+        "aside": "aside",
+        "menu": "nav",
+        "body": "body",
+        "no-header": "body",
+        "footer": "footer",
+    }
+
+
+def test_facts_of_a_page() -> None:
+    facts = read_page(PAGE_WITH_PLACES, "https://e.org/", robots_header="NOARCHIVE").facts
+    assert (facts.title, facts.heading, facts.headings) == ("T", "First heading", 2)
+    assert (facts.language, facts.robots, facts.size) == ("en-GB", "noarchive", len(PAGE_WITH_PLACES))
+    assert facts.alternates == [("de", "https://e.org/de")]
+    assert facts.canonicals == ["https://e.org/one", "https://e.org/two"]
+    assert facts.insecure == ["HTTP://x.org/a.png"]
+    assert read_page(PAGE_WITH_PLACES, "http://e.org/").facts.insecure == []

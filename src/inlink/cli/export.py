@@ -177,7 +177,10 @@ def _ranks(opened: "Graph", graph: Path) -> dict[str, "Float64Array"]:
     return {name: Ranking.load(opened, name).values for name in RANKS}
 
 
-_TEXTS = {"url", "state", "content_hash", "error", "merge_reason", "algorithm", "checksum", "anchor"}
+_TEXTS = {
+    *("url", "state", "content_hash", "error", "merge_reason", "algorithm", "checksum", "anchor", "place", "rel"),
+    *("title", "heading", "robots", "language", "content_type", "alternates", "canonicals"),
+}
 """Columns of text. The other columns are numbers."""
 
 
@@ -191,6 +194,14 @@ _TEXTS = {"url", "state", "content_hash", "error", "merge_reason", "algorithm", 
 @click.option(
     "--depth", is_flag=True, help="With --aduana: print the depth before the score, as Aduana's tool does."
 )
+@click.option(
+    "--facts", is_flag=True, help="With pages: add title, heading, robots and other data of the last visit."
+)
+@click.option(
+    "--raw",
+    is_flag=True,
+    help="With links: before redirects and merges, with URL, text, place, and nofollow links.",
+)
 @declared_options(CELLS)
 @json_option
 def dump(
@@ -199,6 +210,8 @@ def dump(
     output: Path | None,
     aduana: bool,
     depth: bool,
+    facts: bool,
+    raw: bool,
     anchors: bool | None,
     safe_cells: bool | None,
     as_json: bool,
@@ -212,6 +225,10 @@ def dump(
 
     if depth and not (aduana and what == "pages"):
         raise click.UsageError("--depth needs `dump pages --aduana`")
+    if facts and (aduana or what != "pages"):
+        raise click.UsageError("--facts needs `dump pages` without --aduana")
+    if raw and (aduana or anchors or what != "links"):
+        raise click.UsageError("--raw needs `dump links` without --aduana; it has the texts without --anchors")
     if anchors and (aduana or what != "links"):
         raise click.UsageError("--anchors needs `dump links` without --aduana")
     if safe_cells and (aduana or what == "rankings"):
@@ -223,7 +240,12 @@ def dump(
             raise click.UsageError("--aduana needs `dump pages` or `dump links`")
         blocks = _rankings(folder)
     else:
-        columns = {"anchors": anchors is True, "safe_cells": safe_cells is True}
+        columns = {
+            "anchors": anchors is True,
+            "facts": facts,
+            "raw": raw,
+            "safe_cells": safe_cells is True,
+        }
         blocks = _parts(folder, what, aduana=aduana, depth=depth, **columns)
     if output is None or str(output) == "-":
         show_answer(_rows(blocks), as_json, lambda _: _write(blocks))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar
 
 import click
+import msgspec
 
 from inlink.base.table import printable
 from inlink.cli.options import as_of_option, crawl_argument, json_option, set_option, settings_given
@@ -430,7 +431,9 @@ def _say_page(fields: dict[str, Any]) -> None:
         for name, value in fields.items()
         if name.endswith("_crawl") and value is not None
     }
-    say_fields((fields | times).items(), 17)
+    facts = fields.pop("facts")
+    read = {} if facts is None else msgspec.to_builtins(facts)
+    say_fields((fields | times | read).items(), 17)
 
 
 def _show_node(folder: Path, name: str, as_json: bool) -> None:

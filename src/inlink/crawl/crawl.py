@@ -65,7 +65,7 @@ from inlink.frontier.revisit import Schedule
 from inlink.frontier.rules import Rules
 from inlink.frontier.settings import Politeness, Settings
 from inlink.frontier.visits import plan_visits
-from inlink.protocol import AnyLink, Crawled, Link, Standing
+from inlink.protocol import AnyLink, Crawled, Link, PageFacts, Standing
 from inlink.store import format as kinds
 from inlink.store import log as logs
 from inlink.store.log import Log
@@ -436,6 +436,7 @@ class Crawl:
         canonical_link: str | Link | None = None,
         noindex: bool = False,
         nofollow: bool = False,
+        facts: PageFacts | None = None,
         links_are_canonical: bool = False,
     ) -> bool:
         """Report a fetched page: take in its links, and end its lease.
@@ -461,6 +462,9 @@ class Crawl:
             merged into it: see :doc:`/crawling`. The data of a Link are for its task.
         noindex, nofollow : bool
             The page's robots directives. They are only stored.
+        facts : PageFacts or None
+            Title, headings and other data for an audit of the site: see :class:`inlink.protocol.PageFacts`. They are
+            only stored.
         links_are_canonical : bool
             Whether the links are strings in canonical form already.
 
@@ -491,6 +495,7 @@ class Crawl:
                 canonical_link=canonical_link,
                 noindex=noindex,
                 nofollow=nofollow,
+                facts=facts,
             )
         )
         if links_are_canonical is not False:

@@ -13,8 +13,9 @@ from inlink.frontier import backoff
 from inlink.frontier.visits import plan_visit
 from inlink.protocol import AnyLink, Crawled
 from inlink.store import format as kinds
-from inlink.store.anchors import encode_anchors
+from inlink.store.anchors import encode_labels
 from inlink.store.carried import encode_carried
+from inlink.store.facts import encode_facts
 from inlink.store.format import CRAWLED, NO_PAGE, DateRecord, VisitRecord, struct_of
 from inlink.store.pages import Pages
 from inlink.urls.canonical import MAX_LENGTH, canonical, refusal
@@ -71,18 +72,21 @@ class PageIntake:
             base = partial(_redirected, base, visit.redirected_to)
         rules, self_links = journal.url_rules, front.settings.self_links
         if ready is None or links.carried:
-            lines, num_links, scores, texts, carried = to_lines(links, base, rules, self.refused, self_links)
+            lines, num_links, scores, labels, carried = to_lines(links, base, rules, self.refused, self_links)
         else:
-            lines, num_links, scores, texts, carried = ready, len(links.hrefs), links.scores, links.texts, {}
+            lines, num_links, scores, labels, carried = (
+                ready,
+                len(links.hrefs),
+                links.scores,
+                links.labels,
+                {},
+            )
         pages, new, text = pages_of.table.number_lines(lines, num_links)
         flags, data = _carried_data(pages_of, pages, carried) if carried else (0, b"")
-        words_of: dict[int, str] = {}
-        for linked, words in zip(pages.tolist(), texts, strict=True) if texts else ():
-            if words:
-                words_of.setdefault(linked, words)
+        labelled = pages.tolist() if labels else []
         count, listed = encoded_list(pages, scores)
         pages = pages[:count]
-        anchors = encode_anchors(words_of, pages.tolist()) if words_of else b""
+        anchors, places = encode_labels(labelled, labels, pages.tolist()) if labels else (b"", b"")
         flags |= kinds.HAS_SCORES * bool(len(scores)) | kinds.HAS_ANCHORS * bool(anchors)
         flags |= kinds.NOINDEX * visit.noindex | kinds.NOFOLLOW * visit.nofollow
         first_crawl, crawls, changes, previous = journal.now, 1, 0, 0
@@ -105,6 +109,8 @@ class PageIntake:
             new=new,
             urls=text,
         )
+        if visit.facts is not None:
+            journal.append(kinds.FACTS, target, payload=encode_facts(visit.facts, places))
         journal.note_outcome(out, _OK)
         if new and front.settings.rules:
             journal.admit(pages_of.num_pages - new, new, text)
@@ -116,8 +122,11 @@ class PageIntake:
         self.upkeep.after_visit(journal.now)
         return True
 
-    def seed(self, urls: Sequence[AnyLink]) -> int:
-        """Take in seeds; return the number of new URLs. See :meth:`inlink.Crawl.seed`."""
+    def seed(self, urls: Sequence[AnyLink], flags: int = 0) -> int:
+        """Take in seeds; return the number of new URLs. See :meth:`inlink.Crawl.seed`.
+
+        ``flags`` are those of the event, beside the flags that follow from the seeds.
+        """
         journal, pages_of = self.journal, self.journal.pages
         links = split_links(urls, default=1.0)
         forms: list[str] = []
@@ -144,8 +153,8 @@ class PageIntake:
         pages, new, text = pages_of.table.number(forms)
         first = pages_of.num_pages - new
         count, payload = encoded_list(pages.copy(), scores)
-        flags, data = _carried_data(pages_of, pages, carried)
-        flags |= kinds.HAS_SCORES
+        has_data, data = _carried_data(pages_of, pages, carried)
+        flags |= kinds.HAS_SCORES | has_data
         journal.append(kinds.SEED, flags=flags, listed=count, payload=payload + data, new=new, urls=text)
         numbers = dict(zip(forms, pages.tolist(), strict=True)) if given else {}
         for form, url in given.items():
@@ -159,7 +168,7 @@ class PageIntake:
 
     def sitemap(self, entries: Sequence[tuple[str, float | None, float]]) -> int:
         """Take in the checked entries of a sitemap; return the number of new URLs. See :meth:`inlink.Crawl.sitemap`."""
-        new = self.seed([(url, priority) for url, _, priority in entries])
+        new = self.seed([(url, priority) for url, _, priority in entries], kinds.BY_SITEMAP)
         for url, lastmod, _ in entries:
             if lastmod is not None:
                 # Each change is whole by itself.

@@ -4,11 +4,13 @@ import re
 from collections.abc import Callable, Iterable, MutableMapping
 from typing import Any, NamedTuple, SupportsIndex, cast, get_args
 
+import msgspec
 import numpy as np
 from msgspec.structs import replace
 
 from inlink.base.arrays import Float32Array
 from inlink.crawl.arguments import (
+    LATEST,
     argument,
     check_flags,
     check_text,
@@ -18,7 +20,19 @@ from inlink.crawl.arguments import (
     checked_status,
 )
 from inlink.errors import ParameterError
-from inlink.protocol import VARIANT, Answer, AnyLink, Crawled, Excluded, Failed, HostDelay, Link, Redirected
+from inlink.protocol import (
+    PLACES,
+    VARIANT,
+    Answer,
+    AnyLink,
+    Crawled,
+    Excluded,
+    Failed,
+    HostDelay,
+    Link,
+    PageFacts,
+    Redirected,
+)
 from inlink.urls.canonical import MAX_LENGTH, Base, UrlRules
 from inlink.urls.kernels import CLASSES, plain_lines
 
@@ -62,13 +76,14 @@ def listed(links: Any, what: str = "URLs") -> list[Any]:
 class SplitLinks(NamedTuple):
     """Links of a page, checked.
 
-    ``hrefs`` are their URLs, ``scores`` their scores (empty if no link has a score, data or a variant), and ``texts``
-    their texts (empty if no link has a text). ``carried`` are the links with data or a variant, by their places.
+    ``hrefs`` are their URLs, ``scores`` their scores (empty if no link has a score, data or a variant), and ``labels``
+    their texts and their places in the page (empty if no link has either). ``carried`` are the links with data or a
+    variant, by their positions.
     """
 
     hrefs: list[str]
     scores: Float32Array
-    texts: list[str]
+    labels: list[tuple[str, str]]
     carried: dict[int, Link]
 
 
@@ -76,13 +91,13 @@ class LinkLines(NamedTuple):
     """Links in canonical form.
 
     ``lines`` are ``num_lines`` canonical URLs with their variants, each followed by a newline. ``scores`` and
-    ``texts`` are theirs, or empty. ``data`` holds the data of links with data or a variant, by their lines.
+    ``labels`` are theirs, or empty. ``data`` holds the data of links with data or a variant, by their lines.
     """
 
     lines: bytes
     num_lines: int
     scores: Float32Array
-    texts: list[str]
+    labels: list[tuple[str, str]]
     data: dict[int, bytes]
 
 
@@ -102,15 +117,15 @@ def split_links(links: Iterable[AnyLink], default: float = 0.0) -> SplitLinks:
         return SplitLinks(links, np.empty(0, np.float32), [], {})
     hrefs: list[str] = []
     scores: list[float | None] = []
-    texts: list[str] = []
+    labels: list[tuple[str, str]] = []
     carried: dict[int, Link] = {}
     for place, link in enumerate(links):
-        text = ""
+        label = "", ""
         if isinstance(link, Link):
             check_link(link)
             if link.data or link.variant:
                 carried[place] = link
-            href, score, text = link.url, link.score, link.text
+            href, score, label = link.url, link.score, (link.text, link.place)
         elif isinstance(link, str):
             href, score = link, None
         elif isinstance(link, tuple | list) and len(link) == 2 and isinstance(link[0], str):
@@ -119,10 +134,11 @@ def split_links(links: Iterable[AnyLink], default: float = 0.0) -> SplitLinks:
             raise ParameterError(f"a link must be a URL, (URL, number) or a Link; got {link!r:.200}")
         hrefs.append(href)
         scores.append(score)
-        texts.append(text)
+        labels.append(label)
     scored = carried or any(score is not None for score in scores)
     filled = [default if score is None else score for score in scores] if scored else []
-    return SplitLinks(hrefs, np.array(filled, np.float32), texts if any(texts) else [], carried)
+    labelled = any(text or place for text, place in labels)
+    return SplitLinks(hrefs, np.array(filled, np.float32), labels if labelled else [], carried)
 
 
 def check_link(link: Link) -> None:
@@ -140,6 +156,10 @@ def check_link(link: Link) -> None:
         )
     if score is not None:
         checked_score(score, f"the score of {url!r}")
+    if link.place and link.place not in PLACES:
+        raise ParameterError(
+            f"`place` must be one of {', '.join(PLACES)}, or empty; got {link.place!r:.80} for {url!r}"
+        )
     if variant and not VARIANT.fullmatch(variant):
         raise ParameterError(
             f"`variant` must be at most 80 characters of [A-Za-z0-9.:=_-]; got {variant!r} for {url!r}"
@@ -177,6 +197,8 @@ def checked_visit(visit: Crawled) -> Crawled:
             check_texts(redirected_to=visit.redirected_to, canonical_link=visit.canonical_link)
     if visit.noindex is not False or visit.nofollow is not False:
         check_flags(noindex=visit.noindex, nofollow=visit.nofollow)
+    if visit.facts is not None:
+        check_facts(visit.facts)
     return replace(
         visit,
         score=score,
@@ -184,6 +206,22 @@ def checked_visit(visit: Crawled) -> Crawled:
         content_hash=bytes(content_hash)[:255],
         fingerprint=int(fingerprint),
     )
+
+
+def check_facts(facts: PageFacts) -> None:
+    """Refuse facts with a value of another type or out of its range."""
+    if not isinstance(facts, PageFacts):
+        raise ParameterError(f"`facts` must be PageFacts; got {facts!r:.200}")
+    try:
+        sound = msgspec.convert(msgspec.to_builtins(facts), PageFacts)
+    except (msgspec.ValidationError, TypeError) as error:
+        raise ParameterError(f"`facts` must be PageFacts with values as it declares: {error}") from None
+    places = {place for _, _, place in sound.nofollow_links}
+    if sound.headings < 0 or sound.size < 0 or not 0 <= sound.seconds < LATEST or not places <= {"", *PLACES}:
+        raise ParameterError(
+            "`facts` must have numbers of at least 0, and places of links out of "
+            f"{', '.join(PLACES)}; got {facts!r:.200}"
+        )
 
 
 def checked_answers(answers: Any) -> list[Answer]:
@@ -267,10 +305,10 @@ def to_lines(
     self_links : bool
         Whether links to a place on the page itself are kept.
     """
-    hrefs, scores, texts, carried = links
+    hrefs, scores, labels, carried = links
     count = len(hrefs)
     if not count:
-        return LinkLines(b"", 0, scores, texts, {})
+        return LinkLines(b"", 0, scores, labels, {})
     lines = "\n".join(hrefs).encode("utf-8", "surrogatepass") + b"\n"
     plain = np.zeros(count, np.bool_)
     variants = [place for place, link in carried.items() if link.variant] if carried else []
@@ -278,7 +316,7 @@ def to_lines(
     # Most links are plain if a link extractor has made them absolute.
     one_each = rules is None and lines.count(b"\n") == count
     if one_each and plain_lines(lines, MAX_LENGTH, CLASSES, plain) and not variants:
-        return LinkLines(lines, count, scores, texts, data)
+        return LinkLines(lines, count, scores, labels, data)
     plain[variants] = True
     odd = np.flatnonzero(~plain).tolist()
     base, forms = Base(page_url(), rules=rules, self_links=self_links), list[str | None](hrefs)
@@ -293,10 +331,10 @@ def to_lines(
         kept = [place for place, form in enumerate(forms) if form is not None]
         forms = [forms[place] for place in kept]
         scores = scores[kept] if len(scores) else scores
-        texts = [texts[place] for place in kept] if texts else texts
+        labels = [labels[place] for place in kept] if labels else labels
         data = {line: data[place] for line, place in enumerate(kept) if place in data}
     lines = "\n".join([*cast(list[str], forms), ""]).encode("ascii")
-    return LinkLines(lines, len(forms), scores, texts, data)
+    return LinkLines(lines, len(forms), scores, labels, data)
 
 
 def canonical_lines(links: SplitLinks) -> bytes:

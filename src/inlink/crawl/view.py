@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import msgspec
 import numpy as np
@@ -436,6 +436,8 @@ class CrawlView:
         aduana: bool = False,
         depth: bool = False,
         anchors: bool = False,
+        facts: bool = False,
+        raw: bool = False,
         safe_cells: bool = False,
         seconds: float = _SECONDS,
     ) -> answers.Dump:
@@ -453,6 +455,12 @@ class CrawlView:
         anchors : bool
             With links and without ``aduana``, write the text of each link, of which a crawl keeps the first 80
             characters, and 8 KiB a page. Texts with a quote are in quotes, as in CSV.
+        facts : bool
+            With pages and without ``aduana``, write title, heading and the other data of
+            :class:`inlink.protocol.PageFacts`.
+        raw : bool
+            With links and without ``aduana``, write the links as their pages have them, before redirects and merges,
+            with URL, text, place and ``nofollow``.
         safe_cells : bool
             Without ``aduana``, write ``'`` before texts that spreadsheets would read as a formula.
         seconds : float
@@ -463,31 +471,35 @@ class CrawlView:
         inlink.errors.ParameterError
             If an argument is out of its range.
         """
-        from inlink.sources.dumping import ROWS, link_lines, page_lines
+        from inlink.sources.dumping import ROWS, link_lines, page_lines, raw_link_lines
 
-        check_flags(aduana=aduana, depth=depth, anchors=anchors, safe_cells=safe_cells)
-        if (anchors and (aduana or what != "links")) or (safe_cells and aduana):
-            raise ParameterError(
-                "`anchors` applies only to links, and neither it nor `safe_cells` to `aduana`"
-            )
+        check_flags(aduana=aduana, depth=depth, anchors=anchors, facts=facts, raw=raw, safe_cells=safe_cells)
+        if ((anchors or raw) and what != "links") or (facts and what != "pages"):
+            raise ParameterError("`anchors` and `raw` apply only to links, and `facts` only to pages")
+        if aduana and (anchors or raw or facts or safe_cells):
+            raise ParameterError("`aduana` has columns of its own: leave out the other options")
         seconds = argument("cpu_seconds", seconds)
         pages = self._pages
         size, rows = (_URL_BYTES, _VISITS // 16) if seconds <= _SECONDS else (BLOCK, ROWS)
         if what == "pages":
             position = position_of(cursor, pages.num_pages)
             blocks = page_lines(
-                pages, aduana=aduana, depth=depth, safe_cells=safe_cells, first=position, size=size
+                pages,
+                aduana=aduana,
+                depth=depth,
+                facts=facts,
+                safe_cells=safe_cells,
+                first=position,
+                size=size,
             )
             last = pages.num_pages
         elif what == "links":
             position = position_of(cursor, pages.tally.rows)
-            blocks = link_lines(
-                pages,
-                aduana=aduana,
-                anchors=anchors,
-                safe_cells=safe_cells,
-                first_row=position + 1,
-                rows=rows,
+            part: dict[str, Any] = {"safe_cells": safe_cells, "first_row": position + 1, "rows": rows}
+            blocks = (
+                raw_link_lines(pages, **part)
+                if raw
+                else link_lines(pages, aduana=aduana, anchors=anchors, **part)
             )
             last = pages.tally.rows
         else:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from inlink.archives.html import TANGLED, UNTYPED, decode_html, looks_like_html, no_follow, tangled
+from inlink.protocol import PageFacts
 from inlink.scoring.headers import OUR_NAMES, asks, canonicals_in_header, only, robots_words
 from inlink.urls.canonical import Base, canonical
 
@@ -68,6 +69,11 @@ class PageLink:
     _number: int = field(repr=False, compare=False)
 
     @property
+    def place(self) -> str:
+        """Its place in the page, one of :data:`inlink.protocol.PLACES`: the innermost part that HTML or ARIA marks."""
+        return self._words.place(self._number)
+
+    @property
     def text(self) -> str:
         """The visible text of the link, with the alternative texts of its images."""
         text, spans = self._words.found()
@@ -107,6 +113,8 @@ class Reading:
         Its directives for robots, in its head (``robots`` or ``inlink``) or in ``X-Robots-Tag``.
     problem : str or None
         The reason why all or part of the page was not read, as a fixed phrase that can be counted.
+    facts : PageFacts
+        The data for an audit, without the nofollow links and the time of the answer.
     """
 
     url: str
@@ -116,6 +124,7 @@ class Reading:
     nofollow: bool = False
     problem: str | None = None
     _links: "_Links | None" = field(default=None, repr=False, compare=False)
+    facts: PageFacts = field(default=PageFacts(), compare=False)
 
     @property
     def text(self) -> str:
@@ -143,6 +152,18 @@ class _Words:
         self.anchors: list[LexborNode] = []
         self._tree, self._plain = tree, plain
         self._found: tuple[str, dict[int, tuple[int, int]]] | None = None
+        # The place of each element above a link, by its id.
+        self._places: dict[int, str] = {}
+
+    def place(self, number: int) -> str:
+        """The place of a link in the page."""
+        passed, node = [], self.anchors[number].parent
+        while node is not None and node.mem_id not in self._places and (own := _place_of(node)) is None:
+            passed.append(node.mem_id)
+            node = node.parent
+        place = "body" if node is None else self._places.get(node.mem_id) or own or "body"
+        self._places.update(dict.fromkeys(passed, place))
+        return place
 
     def found(self) -> tuple[str, dict[int, tuple[int, int]]]:
         if self._found is None:
@@ -233,17 +254,22 @@ def read_page(
     readable = kind in _HTML_TYPES or kind.startswith("text/")
     if kind in ("", "text/plain") and b"\0" in body[:1024] and not body.startswith(_BOMS):
         readable = False
+    facts = PageFacts(robots=", ".join(sorted(robots)), content_type=kind, size=len(body))
     if not readable:
-        return Reading(url, "", only(named), *asks(robots), NOT_TEXT if body else None)
+        return Reading(url, "", only(named), *asks(robots), NOT_TEXT if body else None, facts=facts)
     problem = LONG_PAGE if len(body) > MAX_PAGE else None
     text = decode_html(body[:MAX_PAGE], charset)
     if kind not in _HTML_TYPES:
-        return Reading(url, "", only(named), *asks(robots), problem, _Links(None, _Words(None, text)))
+        return Reading(url, "", only(named), *asks(robots), problem, _Links(None, _Words(None, text)), facts)
     if tangled(text):
-        return Reading(url, "", only(named), *asks(robots), TANGLED)
+        return Reading(url, "", only(named), *asks(robots), TANGLED, facts=facts)
     tree = LexborHTMLParser(text)
     seen, base = _Words(tree), None
     title, href, canonicals = None, None, []
+    heading, headings, language = "", 0, ""
+    alternates: list[tuple[str, str]] = []
+    insecure: list[str] = []
+    secure = form is not None and form.startswith("https:")
     in_head = True
     for node in tree.root.traverse() if tree.root else ():
         tag = node.tag
@@ -263,12 +289,87 @@ def read_page(
                 robots.update((attributes.get("content") or "").lower().replace(",", " ").split())
         elif tag == "link" and in_head:
             attributes = node.attributes
-            if "canonical" in (attributes.get("rel") or "").lower().split() and attributes.get("href"):
-                canonicals.append(attributes["href"] or "")
+            relations, address = (attributes.get("rel") or "").lower().split(), attributes.get("href")
+            if address and "canonical" in relations:
+                canonicals.append(address)
+            elif address and "alternate" in relations and attributes.get("hreflang"):
+                alternates.append((attributes["hreflang"] or "", address))
+        elif tag == "h1":
+            headings += 1
+            heading = heading or " ".join(node.text()[: 4 * _MAX_TITLE].split())
+        elif tag == "html":
+            language = node.attributes.get("lang") or ""
+        elif secure and tag in _LOADS:
+            source = (node.attributes.get("src") or "").strip()
+            if source[:5].lower() == "http:":
+                insecure.append(source)
     if form is not None:
         base = Base(form, href, self_links=self_links)
         named.update(base.canonical(address) for address in canonicals)
-    return Reading(url, title or "", only(named), *asks(robots), problem, _Links(base, seen))
+        alternates = [(code, there) for code, address in alternates if (there := base.canonical(address))]
+    facts = PageFacts(
+        title=title or "",
+        heading=heading,
+        headings=headings,
+        robots=", ".join(sorted(robots)),
+        language=language,
+        alternates=alternates,
+        canonicals=sorted(address for address in named if address is not None),
+        insecure=insecure,
+        content_type=kind,
+        size=len(body),
+    )
+    return Reading(url, title or "", only(named), *asks(robots), problem, _Links(base, seen), facts)
+
+
+_LOADS = frozenset(("img", "script", "iframe", "source", "video", "audio", "embed"))
+_BY_TAG = {"nav": "nav", "header": "header", "footer": "footer", "aside": "aside", "main": "main"}
+_BY_ROLE = {
+    "navigation": "nav",
+    "menu": "nav",
+    "menubar": "nav",
+    "banner": "header",
+    "contentinfo": "footer",
+    "complementary": "aside",
+    "main": "main",
+}
+_BY_NAME = {
+    "nav": "nav",
+    "navbar": "nav",
+    "navigation": "nav",
+    "menu": "nav",
+    "breadcrumb": "nav",
+    "breadcrumbs": "nav",
+    "header": "header",
+    "navheader": "header",
+    "masthead": "header",
+    "banner": "header",
+    "footer": "footer",
+    "navfooter": "footer",
+    "sidebar": "aside",
+}
+_NAME = re.compile(r"[A-Z]?[a-z]+")
+_SECTIONS = frozenset(("article", "section", "main"))
+
+
+def _place_of(node: LexborNode) -> str | None:
+    """The place that an element marks by its tag, its role, or a word in its ``id`` or ``class``; None if none.
+
+    A header or footer of an article, a section or the main part is none of the page: see the HTML Standard, 4.3.8.
+    """
+    attributes, tag = node.attributes, node.tag or ""
+    place = _BY_ROLE.get((attributes.get("role") or "").lower()) or _BY_TAG.get(tag)
+    if place is None and tag not in ("html", "body"):
+        names = f"{attributes.get('id') or ''} {attributes.get('class') or ''}"[:500]
+        words = _NAME.findall(names) if len(names) > 1 else ()
+        place = next((_BY_NAME[word] for name in words if (word := name.lower()) in _BY_NAME), None)
+    if place in ("header", "footer"):
+        above = node.parent
+        while above is not None:
+            if above.tag in _SECTIONS or above.attributes.get("role") == "main":
+                return None
+            above = above.parent
+    return place
 
 
 def _walk(tree: LexborHTMLParser, numbers: dict[int, int]) -> tuple[str, dict[int, tuple[int, int]]]:

@@ -1,8 +1,9 @@
 """Collect the outcomes of requests while Scrapy processes them, and make the crawl's answers of them."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
+from itertools import islice
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -12,10 +13,22 @@ from scrapy.exceptions import DownloadCancelledError, IgnoreRequest
 from scrapy.http import Response
 from scrapy.spidermiddlewares.httperror import HttpError
 
-from inlink.protocol import LARGEST_SCORE, Answer, AnyLink, Crawled, Excluded, Failed, Link, Released, Task
+from inlink.protocol import (
+    LARGEST_SCORE,
+    PLACES,
+    Answer,
+    AnyLink,
+    Crawled,
+    Excluded,
+    Failed,
+    Link,
+    PageFacts,
+    Released,
+    Task,
+)
 from inlink.scoring.choose import ScoreLinks, ScorePage
 from inlink.scoring.fingerprint import fingerprint
-from inlink.scoring.reading import Reading, read_page
+from inlink.scoring.reading import PageLink, Reading, read_page
 from inlink.scrapy.addresses import AddressNotAllowed
 from inlink.scrapy.requests import LEASE
 from inlink.scrapy.robots import FORBIDDEN, RobotsUnreachable
@@ -207,7 +220,24 @@ def _fetched(visit: Visit, scorer: ScorePage | None, link_scorer: ScoreLinks | N
         page.nofollow,
         visit.error,
         fingerprint(page.text),
+        _facts(page, response),
     )
+
+
+def _facts(page: Reading, response: Response) -> PageFacts:
+    """The data of a page for an audit."""
+    texts = {link.url: (link.url, link.text[:LONGEST_ANCHOR], link.place) for link in _not_followed(page)}
+    seconds = response.meta.get("download_latency") if response.request is not None else None
+    return msgspec.structs.replace(
+        page.facts,
+        nofollow_links=list(texts.values()),
+        seconds=float(seconds) if isinstance(seconds, int | float) and seconds >= 0 else 0.0,
+    )
+
+
+def _not_followed(page: Reading) -> Iterator[PageLink]:
+    """The first thousand links of a page that must not be followed."""
+    return islice((link for link in page.links if page.nofollow or link.nofollow), 1000)
 
 
 def _described(links: list[AnyLink], page: Reading, score: float, scorer: ScoreLinks | None) -> list[AnyLink]:
@@ -220,9 +250,13 @@ def _described(links: list[AnyLink], page: Reading, score: float, scorer: ScoreL
         return links
     best: dict[str | None, float] = {}
     texts: dict[str | None, str] = {}
+    places: dict[str | None, str] = {}
     for there in page.links:
         if there.url not in texts:
             texts[there.url] = there.text[:LONGEST_ANCHOR]
+        place = there.place
+        if PLACES.index(place) >= PLACES.index(places.get(there.url, place)):
+            places[there.url] = place
     if scorer is not None:
         for there, scored in zip(page.links, _link_scores(page, score, scorer), strict=False):
             given = usable_score(scored) or 0.0
@@ -237,7 +271,8 @@ def _described(links: list[AnyLink], page: Reading, score: float, scorer: ScoreL
         if form not in texts:
             form = canonical(link.url, page.url)
         value = best.get(form, 0.0) if best and link.score is None else link.score
-        found.append(Link(link.url, value, link.data, link.variant, link.text or texts.get(form, "")))
+        text, place = link.text or texts.get(form, ""), link.place or places.get(form, "")
+        found.append(Link(link.url, value, link.data, link.variant, text, place))
     return found
 
 

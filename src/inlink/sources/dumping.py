@@ -14,16 +14,32 @@ from inlink.store.blocks import (
     anchors_of,
     arcs_of,
     content_hash_at,
+    crawled_rows,
     page_columns,
+    raw_links,
     url_blocks,
 )
 from inlink.store.format import NO_PAGE, STATES
 from inlink.store.page import error_of, merge_reason
 from inlink.store.pages import Pages
 
-__all__ = ["PAGE_COLUMNS", "link_lines", "page_lines"]
+__all__ = ["FACT_COLUMNS", "PAGE_COLUMNS", "link_lines", "page_lines", "raw_link_lines"]
 
 PAGE_COLUMNS = ("page", "url", *COLUMNS, "content_hash", "error", "merged_into", "merge_reason", "canonical")
+FACT_COLUMNS = (
+    "title",
+    "heading",
+    "headings",
+    "robots",
+    "language",
+    "content_type",
+    "size",
+    "seconds",
+    "alternates",
+    "canonicals",
+)
+"""Further columns of pages: the data of :class:`inlink.protocol.PageFacts`. Lists are separated by blanks."""
+
 ROWS = 1 << 16
 """Number of crawled pages whose links are written at a time."""
 
@@ -35,6 +51,7 @@ def page_lines(
     *,
     aduana: bool = False,
     depth: bool = False,
+    facts: bool = False,
     safe_cells: bool = False,
     first: int = 0,
     size: int = BLOCK,
@@ -50,6 +67,8 @@ def page_lines(
         last crawl (seconds since the crawl began; 0.0 if never), changes, crawls, score.
     depth : bool
         Add the depth before the score. The depth of a seed is 1 there.
+    facts : bool
+        Add :data:`FACT_COLUMNS`.
     safe_cells : bool
         Write ``'`` before texts that spreadsheets would read as a formula.
     first : int
@@ -62,8 +81,9 @@ def page_lines(
     bytes, int
         A block of lines, and the number of pages in it.
     """
+    names = PAGE_COLUMNS + FACT_COLUMNS if facts else PAGE_COLUMNS
     if not aduana and first == 0:
-        yield ("\t".join(PAGE_COLUMNS) + "\n").encode(), 0
+        yield ("\t".join(names) + "\n").encode(), 0
     for begin, text, offsets in url_blocks(pages, size, first):
         count = len(offsets) - 1
         urls = Strings(text, offsets)
@@ -72,9 +92,11 @@ def page_lines(
             cells = _of_aduana(begin, urls, columns, pages.started, depth)
         else:
             cells = _of_inlink(begin, urls, columns, pages, visits)
+            if facts:
+                cells += _of_facts(pages, visits)
             if safe_cells:
-                texts = ("url", "error")
-                named = zip(PAGE_COLUMNS, cells, strict=True)
+                texts = ("url", "error", "title", "heading", "robots", "language", "content_type")
+                named = zip(names, cells, strict=True)
                 cells = [cell.safe_cells() if name in texts else cell for name, cell in named]
         separator = b" " if aduana else b"\t"
         row: list[Any] = [cells[0]]
@@ -132,6 +154,61 @@ def link_lines(
         yield b"".join(lines), last - row
 
 
+def raw_link_lines(
+    pages: Pages, *, safe_cells: bool = False, first_row: int = 1, rows: int = ROWS
+) -> Iterator[tuple[bytes, int]]:
+    """Yield the links of latest visits as their pages have them, before redirects and merges, in blocks of lines.
+
+    The columns are the page, the linked page (empty for a link that is not followed), its URL, the text and the place
+    of the link, and ``nofollow`` or nothing. The parameters are those of :func:`link_lines`.
+
+    Yields
+    ------
+    bytes, int
+        A block of lines, and the number of rows in it.
+    """
+    if first_row == 1:
+        yield b"from\tto\turl\tanchor\tplace\trel\n", 0
+    end = pages.tally.rows + 1
+    for row in range(first_row, end, rows):
+        last = min(row + rows, end)
+        crawled, places = crawled_rows(pages, row, last)
+        cells: list[list[str]] = [[] for _ in range(6)]
+        for page, place in zip(crawled.tolist(), places.tolist(), strict=True):
+            for link in raw_links(pages, place):
+                values = (page, "" if link.target is None else link.target, link.url, link.text, link.place)
+                for column, value in zip(cells, (*values, "nofollow" * link.nofollow), strict=True):
+                    column.append(_line(str(value)))
+        columns = [Strings.of(column) for column in cells]
+        columns[3] = columns[3].safe_cells() if safe_cells else columns[3]
+        columns[3] = in_quotes(columns[3], columns[3].count(bytes_in(b'"')) > 0)
+        line: list[Any] = [columns[0]]
+        for column in columns[1:]:
+            line += [b"\t", column]
+        yield join_rows(*line, b"\n") if cells[0] else b"", last - row
+
+
+def _line(text: str) -> str:
+    """A text without control characters, for a cell of a line."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def _of_facts(pages: Pages, visits: UInt64Array) -> list[Strings]:
+    """The columns :data:`FACT_COLUMNS` of pages with these visits; empty where there are none."""
+    rows = []
+    for visit in visits.tolist():
+        stored = pages.frames.facts(visit - 1) if visit else None
+        if stored is None:
+            rows.append([""] * len(FACT_COLUMNS))
+            continue
+        facts = stored.facts
+        texts = {name: getattr(facts, name) for name in FACT_COLUMNS}
+        texts["alternates"] = " ".join(f"{language}={url}" for language, url in facts.alternates)
+        texts["canonicals"] = " ".join(facts.canonicals)
+        rows.append([_line(str(value)) for value in texts.values()])
+    return [Strings.of(column) for column in zip(*rows, strict=True)]
+
+
 def _of_inlink(
     first: int,
     urls: Strings,
@@ -149,8 +226,7 @@ def _of_inlink(
     for k in np.flatnonzero(columns["errors"]).tolist():
         failure = int(pages.failures[pages.answers[first + k]])
         if failure:
-            error = error_of(pages.frames.frame(failure - 1))
-            errors[k] = " ".join("".join(c if c.isprintable() else " " for c in error).split()).encode()
+            errors[k] = _line(error_of(pages.frames.frame(failure - 1))).encode()
     for k in range(count if pages.merged or pages.canonicals else 0):
         merge = pages.merge_of(first + k)
         if merge is not None:

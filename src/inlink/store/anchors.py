@@ -6,6 +6,8 @@ length and that many bytes of UTF-8. A link without a text has the length 0.
 
 from collections.abc import Mapping, Sequence
 
+from inlink.protocol import PLACES
+
 LONGEST_ANCHOR = 80
 """Maximum number of characters of a text that are kept."""
 
@@ -13,6 +15,38 @@ MOST_ANCHOR_BYTES = 8192
 """Maximum number of bytes of all texts of a visit. Links after them are kept without a text."""
 
 _LONGEST_BYTES = 255
+
+
+def encode_labels(
+    linked: Sequence[int], labels: Sequence[tuple[str, str]], pages: Sequence[int]
+) -> tuple[bytes, bytes]:
+    """Encode the texts of links, and their places in the page; empty if no link has any.
+
+    A page that is linked more than once gets the first text, and the last place in :data:`inlink.protocol.PLACES`,
+    which says most about the page: a link in the main part counts, whatever the menu has.
+
+    Parameters
+    ----------
+    linked : sequence of int
+        The page of each link.
+    labels : sequence of (str, str)
+        Text and place of each link, each of which may be empty.
+    pages : sequence of int
+        The linked pages, in the order of the visit's list.
+
+    Returns
+    -------
+    bytes, bytes
+        The texts, and a byte for each page: 0, or 1 + the number of its place.
+    """
+    texts: dict[int, str] = {}
+    places: dict[int, int] = {}
+    for page, (text, place) in zip(linked, labels, strict=True):
+        if text:
+            texts.setdefault(page, text)
+        if place:
+            places[page] = max(PLACES.index(place) + 1, places.get(page, 0))
+    return encode_anchors(texts, pages), bytes(places.get(page, 0) for page in pages) if places else b""
 
 
 def encode_anchors(texts: Mapping[int, str], pages: Sequence[int]) -> bytes:

@@ -6,13 +6,14 @@ This is for code that reads a whole crawl, such as the builder of its graph, or 
 import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from inlink.base.arrays import Float64Array, Int64Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.strings import Strings
+from inlink.store.facts import place_named
 from inlink.store.format import HEAD_SIZE, MERGE, NO_PAGE, Head, VisitRecord, size_of
 from inlink.store.frames import fields_at
 from inlink.store.pages import Pages
@@ -172,6 +173,42 @@ def anchors_of(pages: Pages, sources: UInt32Array, targets: UInt32Array) -> Stri
             of_page = {pages.survivor(page): text for page, text in listed}
         texts += [of_page.get(page, "") for page in targets[begin:end].tolist()]
     return Strings.of(_CONTROLS.sub(" ", text) for text in texts)
+
+
+class RawLink(NamedTuple):
+    """A link as a page has it: before redirects and merges.
+
+    ``target`` is its page; None for a link that is not followed, which is no page by itself. ``place`` is one of
+    :data:`inlink.protocol.PLACES`, or empty.
+    """
+
+    target: int | None
+    url: str
+    text: str
+    place: str
+    nofollow: bool
+
+
+def raw_links(pages: Pages, place: int) -> list[RawLink]:
+    """Return the links of the visit at ``place``, those with ``rel=nofollow`` last.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If the log is damaged there.
+    """
+    frames = pages.frames
+    targets, texts, stored = frames.list_at(place).tolist(), frames.anchors(place), frames.facts(place)
+    codes = (
+        stored.places if stored is not None and len(stored.places) == len(targets) else bytes(len(targets))
+    )
+    links = [
+        RawLink(target, url, texts.get(target, ""), place_named(code), False)
+        for target, url, code in zip(targets, pages.urls(targets), codes, strict=True)
+    ]
+    if stored is not None:
+        links += [RawLink(None, url, text, there, True) for url, text, there in stored.facts.nofollow_links]
+    return links
 
 
 def num_links(pages: Pages, first_row: int = 1, end_row: int | None = None) -> int:

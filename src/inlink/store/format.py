@@ -35,6 +35,7 @@ kind                  payload, after the head
 ``REPAIRED``          zeros, in place of damaged events; the head makes the same pages known
 ``CANONICAL``         a list of one page, which the page names as its canonical page from the next visit on,
                       or of none; carried data
+``FACTS``             what the visit directly before it read from the page: see :mod:`inlink.store.facts`
 ====================  ==================================================================================
 
 Integers and floats are little-endian. Times are Unix times in seconds.
@@ -353,6 +354,7 @@ KINDS = (
     "synced",
     "repaired",
     "canonical",
+    "facts",
 )
 (
     SEED,
@@ -380,16 +382,17 @@ KINDS = (
     SYNCED,
     REPAIRED,
     CANONICAL,
+    FACTS,
 ) = range(1, len(KINDS))
 
 HAS_SCORES, RETRIED, IS_GONE, EXCLUDED_ONE, HAS_CARRIED, NOINDEX, NOFOLLOW, HAS_ANCHORS, TRUSTED = (
     1 << k for k in range(9)
 )
-BY_REDIRECT, BY_CANONICAL = 1 << 9, 1 << 10
+BY_REDIRECT, BY_CANONICAL, BY_SITEMAP = 1 << 9, 1 << 10, 1 << 11
 """Flags. Scores of the listed pages follow; a failure after which the page is tried again; the page is gone; the page
 must not be fetched; some listed pages carry something; what the page asked of robots; anchor texts follow; the scores
 of a seed event are weights of trust, and no link scores; why a page was merged: it redirects, or it names the target
-as its canonical page. Merges of earlier versions have neither flag."""
+as its canonical page. Merges of earlier versions have neither flag. The pages of a seed event came from a sitemap."""
 
 STATES = ("discovered", "leased", "crawled", "failed", "gone", "excluded", "merged")
 DISCOVERED, LEASED, CRAWLED, FAILED_PAGE, GONE, EXCLUDED, MERGED = range(len(STATES))

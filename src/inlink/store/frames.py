@@ -12,11 +12,14 @@ import numpy.typing as npt
 
 from inlink.base.arrays import AnyArray, UInt8Array, UInt32Array, UInt64Array
 from inlink.errors import FolderError
+from inlink.protocol import PageFacts
 from inlink.store.anchors import anchors_in
 from inlink.store.checkpoint import Checkpoint, StatePart
+from inlink.store.facts import StoredFacts, decode_facts
 from inlink.store.format import (
     CARRY,
     EXCLUDE,
+    FACTS,
     FAILED,
     HAS_ANCHORS,
     HAS_SCORES,
@@ -43,7 +46,7 @@ from inlink.store.page import Frame, LatestVisit
 
 _HEAD = struct_of(Head)
 _VISIT = struct_of(VisitRecord)
-_FREQUENT = (VISIT, FAILED, LEASE, RENEWED, REPORTED, CARRY, SYNCED)
+_FREQUENT = (VISIT, FAILED, LEASE, RENEWED, REPORTED, CARRY, SYNCED, FACTS)
 _RARE = tuple(kind for kind in range(1, len(KINDS)) if kind not in _FREQUENT)
 """Kinds of events whose places a checkpoint keeps, so that the log is not searched for them."""
 _RECENT = 3600.0
@@ -207,6 +210,20 @@ class Frames:
         end = int(kernels.list_end(log, np.uint64(place))) - place - HEAD_SIZE
         end += 4 * len(links) if frame.flags & HAS_SCORES else 0
         return dict(zip(links.tolist(), anchors_in(frame.payload, end, len(links)), strict=True))
+
+    def page_facts(self, visit: LatestVisit | None) -> PageFacts | None:
+        """Return the facts of a page, by its latest visit; None if there are none."""
+        stored = None if visit is None else self.facts(visit.place)
+        return None if stored is None else stored.facts
+
+    def facts(self, place: int) -> StoredFacts | None:
+        """Return the facts of the visit at ``place``; None if it has none, or a later version wrote them."""
+        visit = Head._make(_HEAD.unpack(self._mapped.read(place, HEAD_SIZE)))
+        following = place + visit.length
+        if following >= self.end:
+            return None
+        frame = self.frame(following)
+        return decode_facts(frame.payload) if (frame.kind, frame.page) == (FACTS, visit.page) else None
 
     def of_kind(self, *kinds: int, begin: int = 0) -> list[int]:
         """Return the places of all frames of some kinds, from byte ``begin`` of the log on."""

@@ -244,6 +244,7 @@ class Lookup:
             None if named is None else self.url(named),
             self._frames.exclusion_of(page, failure) if one.states[0] == EXCLUDED else None,
             self._frames.anchors(self._maker_place(page)).get(page, ""),
+            self._frames.page_facts(visit),
         )
 
     def _canonical(self, page: int) -> int | None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from inlink.protocol import PageFacts
 from inlink.store.format import (
     BY_CANONICAL,
     BY_REDIRECT,
@@ -56,7 +57,8 @@ class Page:
     pages were compared. ``linked_text`` is the text of the link that made it known, None if it is not known.
     ``merged_into`` is the URL of the page that it was merged into. ``merge_reason`` says why (see
     :func:`merge_reason`), and ``status`` is then that of the answer that led there. ``canonical`` is the URL of another
-    page that its latest visit names as its canonical page.
+    page that its latest visit names as its canonical page. ``facts`` is what the spider read from the page at its last
+    crawl, None if it gave none.
     """
 
     url: str
@@ -82,6 +84,7 @@ class Page:
     linked_text: str | None = None
     merge_reason: str | None = None
     canonical: str | None = None
+    facts: PageFacts | None = None
 
 
 def merge_reason(merge: Frame) -> str | None:
@@ -118,6 +121,7 @@ def describe(
     canonical: str | None = None,
     reason: str | None = None,
     linked_text: str = "",
+    facts: PageFacts | None = None,
 ) -> Page:
     """Make a :class:`Page` of its parts. ``failure`` is the page's last failure, if it came after the last visit.
 
@@ -147,4 +151,5 @@ def describe(
         linked_text=linked_text or None,
         merge_reason=None if merge is None else merge_reason(merge),
         canonical=canonical,
+        facts=facts,
     )

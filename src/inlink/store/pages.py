@@ -411,6 +411,7 @@ class Pages(Deferred):
         """All stored data of a page."""
         row = int(self.answers[page])
         failure = int(self.failures[row]) if row and self.errors[page] else 0
+        visit = self.visit(page)
         return describe(
             page,
             self.url(page),
@@ -418,7 +419,7 @@ class Pages(Deferred):
             float(self.scores[page]),
             int(self.depths[page]),
             self.linked_from(page),
-            self.visit(page),
+            visit,
             int(self.errors[page]),
             self.frames.frame(failure - 1) if failure else None,
             self.url(self.survivor(page)) if page in self.merged else None,
@@ -426,6 +427,7 @@ class Pages(Deferred):
             self.url(self.canonicals[page]) if page in self.canonicals else None,
             self.exclusion_of(page),
             self.frames.anchors(self.maker_place(page)).get(page, ""),
+            self.frames.page_facts(visit),
         )
 
     def merge_of(self, page: int) -> Frame | None:

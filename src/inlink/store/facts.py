@@ -1,0 +1,85 @@
+"""Facts that a visit read from its page, kept in an event of their own directly after the visit's event.
+
+The payload is a :class:`StoredFacts` as a MessagePack array. Crawls of earlier versions, and spiders that read no
+facts, have no such event. Earlier versions ignore it.
+"""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+import msgspec
+
+from inlink.protocol import PLACES, PageFacts
+
+__all__ = ["LONGEST_TEXT", "MOST_BYTES", "StoredFacts", "decode_facts", "encode_facts", "place_named"]
+
+LONGEST_TEXT = 200
+"""Maximum number of characters of a text that is kept: a title, a heading, a language."""
+
+MOST_BYTES = 8192
+"""Maximum number of bytes of the URLs and texts of each list of facts. Entries after them are dropped."""
+
+Row = TypeVar("Row")
+
+
+class StoredFacts(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
+    """The payload of an event with facts.
+
+    ``places`` has a byte for each link of the visit, in the order of its list: 0 if the place is not known, else k + 1
+    for place k of :data:`inlink.protocol.PLACES`. It is empty if no place is known.
+    """
+
+    facts: PageFacts
+    places: bytes = b""
+
+
+_encoder, _decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(StoredFacts)
+
+
+def encode_facts(facts: PageFacts, places: bytes = b"") -> bytes:
+    """Encode the facts of a page. Texts are cut, and lists are cut at :data:`MOST_BYTES`; then ``cut`` is True."""
+    lists = (facts.alternates, facts.canonicals, facts.insecure, facts.nofollow_links)
+    alternates, canonicals, insecure, nofollow_links = map(_within, lists)
+    kept = msgspec.structs.replace(
+        facts,
+        title=_short(facts.title),
+        heading=_short(facts.heading),
+        robots=_short(facts.robots),
+        language=_short(facts.language),
+        content_type=_short(facts.content_type),
+        alternates=alternates,
+        canonicals=canonicals,
+        insecure=insecure,
+        nofollow_links=nofollow_links,
+        cut=facts.cut or lists != (alternates, canonicals, insecure, nofollow_links),
+    )
+    return _encoder.encode(StoredFacts(kept, places))
+
+
+def decode_facts(payload: bytes) -> StoredFacts | None:
+    """Decode the payload of an event; None if a later version of inlink wrote it in another form."""
+    try:
+        return _decoder.decode(payload)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def place_named(code: int) -> str:
+    """Return the place that a byte of :attr:`StoredFacts.places` stands for; empty if it is not known."""
+    return PLACES[code - 1] if 0 < code <= len(PLACES) else ""
+
+
+def _short(text: str) -> str:
+    return " ".join(text[: 8 * LONGEST_TEXT].split())[:LONGEST_TEXT].encode("utf-8", "replace").decode()
+
+
+def _within(rows: Iterable[Row]) -> list[Row]:
+    """The first rows whose texts have at most :data:`MOST_BYTES` bytes in all."""
+    kept, left = [], MOST_BYTES
+    for row in rows:
+        for text in (row,) if isinstance(row, str) else row:  # type: ignore[attr-defined]
+            left -= len(text.encode("utf-8", "replace"))
+        if left < 0:
+            break
+        kept.append(row)
+    return kept
