@@ -35,6 +35,7 @@ ROOMS = [
     "crawl",
     "client",
     "replaying",
+    "audit",
 ]
 DOORS = [
     "scrapy",
@@ -297,7 +298,7 @@ def options(command: click.Command) -> list[str]:
 
 
 def test_every_command_and_option_is_documented():
-    pages = ["commands", "crawl-commands", "nutch", "replay", "spark"]
+    pages = ["commands", "crawl-commands", "audit", "nutch", "replay", "spark"]
     page = "\n".join((ROOT / "docs" / f"{name}.md").read_text() for name in pages)
     for name, command in commands.every().items():
         assert f"## inlink {name}\n" in page

@@ -42,6 +42,7 @@ commands.add_section(
         "steer:next_",
         "info:crawl_info",
         "steer:reload",
+        "audit",
         "replay",
         "export:import_ranking",
         "export:dump",

@@ -9,6 +9,7 @@ inlink fold mycrawl -o domains --level domain
 inlink subgraph web -o core --largest-component strong
 inlink subgraph web -o fetched --crawled
 inlink rank web
+inlink rank mycrawl --content
 inlink rank web --algorithm harmonic,pagerank
 inlink rank links.tsv -o ranks.csv
 inlink top web
@@ -16,6 +17,9 @@ inlink top web --by hits --hubs -n 20 --json
 inlink diff january february
 inlink diff web web --by pagerank --by hits
 inlink diff mycrawl --as-of 2026-11-01
+inlink audit mycrawl -o report.html
+inlink audit mycrawl --only broken
+inlink audit mycrawl --since january --fail-on broken,orphans
 inlink info web
 inlink info links.tsv --json
 inlink export web -o web.parquet --ranking pagerank

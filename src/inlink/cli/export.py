@@ -178,7 +178,18 @@ def _ranks(opened: "Graph", graph: Path) -> dict[str, "Float64Array"]:
 
 
 _TEXTS = {
-    *("url", "state", "content_hash", "error", "merge_reason", "algorithm", "checksum", "anchor", "place", "rel"),
+    *(
+        "url",
+        "state",
+        "content_hash",
+        "error",
+        "merge_reason",
+        "algorithm",
+        "checksum",
+        "anchor",
+        "place",
+        "rel",
+    ),
     *("title", "heading", "robots", "language", "content_type", "alternates", "canonicals"),
 }
 """Columns of text. The other columns are numbers."""
@@ -228,7 +239,9 @@ def dump(
     if facts and (aduana or what != "pages"):
         raise click.UsageError("--facts needs `dump pages` without --aduana")
     if raw and (aduana or anchors or what != "links"):
-        raise click.UsageError("--raw needs `dump links` without --aduana; it has the texts without --anchors")
+        raise click.UsageError(
+            "--raw needs `dump links` without --aduana; it has the texts without --anchors"
+        )
     if anchors and (aduana or what != "links"):
         raise click.UsageError("--anchors needs `dump links` without --aduana")
     if safe_cells and (aduana or what == "rankings"):

@@ -204,6 +204,11 @@ def _describe(
     help="For a GRAPH that is a file: write all values to this file, .csv or .parquet, or as CSV to - (standard "
     "output). Default: print the best ten nodes.",
 )
+@click.option(
+    "--content",
+    is_flag=True,
+    help="For a crawl: leave out links of menus and footers. The ranking's name ends with -content by default.",
+)
 @as_of_option
 @json_option
 def rank(
@@ -211,6 +216,7 @@ def rank(
     algorithms: list[str],
     name: str | None,
     output: Path | None,
+    content: bool,
     moment: str | None,
     as_json: bool,
     given: dict[str, dict[str, Any]],
@@ -245,15 +251,26 @@ def rank(
         raise click.UsageError("-o - and --json both write to standard output: give one of them")
     if output is not None and output.suffix not in (".csv", ".parquet") and str(output) != "-":
         raise click.UsageError(f"-o writes .csv or .parquet; got {output.name}")
-    opened = graph_at(graph) if moment is None else CrawlGraph(graph, graph_in(then(graph, moment).folder))
+    place = graph if moment is None else then(graph, moment).folder
+    opened = graph_at(graph) if moment is None else CrawlGraph(graph, graph_in(place))
+    ranked = opened
+    if content:
+        from inlink.audit.templates import content_graph
+
+        if not isinstance(opened, CrawlGraph):
+            raise click.UsageError(
+                f"--content needs the folder of a crawl, whose links have texts; got {graph}"
+            )
+        ranked = content_graph(opened, place)
     # All files are read before the first ranking begins.
     options = {algorithm: values_given(given[algorithm], opened, graph) for algorithm in algorithms}
     answers: list[dict[str, Any]] = []
     for algorithm in algorithms:
-        ranking = getattr(inlink, algorithm.replace("-", "_"))(opened, **options[algorithm])
+        ranking = getattr(inlink, algorithm.replace("-", "_"))(ranked, **options[algorithm])
+        called = name or f"{algorithm}{'-content' * content}"
         if kept:
-            ranking.save(opened, name or algorithm)
-        answers.append(_described(name or algorithm, ranking))
+            ranking.save(opened, called)
+        answers.append(_described(called, ranking))
         if output is not None:
             _write(ranking, output)
         elif not kept:
@@ -262,7 +279,7 @@ def rank(
                 {"place": place, "node": node, "value": value} for place, (node, value) in best
             ]
         if not as_json:
-            say(f"{name or algorithm}: {ranking.verdict()}", err=not kept)
+            say(f"{called}: {ranking.verdict()}", err=not kept)
             rows = [(row["place"], f"{row['value']:.6g}", row["node"]) for row in answers[-1].get("top", [])]
             if rows:
                 show_table(["place", name or algorithm, "node"], rows, right=(0, 1))

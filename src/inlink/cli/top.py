@@ -46,6 +46,11 @@ MENU = 0.8
     help="For a crawl: also pages that were not crawled, of hosts with crawled pages.",
 )
 @click.option("--foreign", is_flag=True, help="For a crawl: also pages of hosts without crawled pages.")
+@click.option(
+    "--content",
+    is_flag=True,
+    help="For a crawl: the ranking that inlink rank --content made, without links of menus and footers.",
+)
 @as_of_option
 @json_option
 def top(
@@ -55,6 +60,7 @@ def top(
     hubs: bool,
     uncrawled: bool,
     foreign: bool,
+    content: bool,
     moment: str | None,
     as_json: bool,
 ) -> None:
@@ -71,6 +77,10 @@ def top(
     With --as-of, the pages of a crawl are ranked anew as of that moment. That ranking is not stored.
     """
     where = graph
+    if content:
+        if moment is not None:
+            raise click.UsageError("--as-of ranks by all links: leave out --content")
+        name = f"{name}-content"
     if moment is not None:
         graph = ranked_then(graph, name, moment)
     from inlink.rank.certain import best_nodes
@@ -147,7 +157,7 @@ def _best_pages(
         if menus > len(first) / 2:
             note(
                 f"{menus} of the first {len(first)} pages have links from at least {MENU:.0%} of their host's crawled "
-                "pages, as menus and footers give: look below them, for example with -n 50"
+                f"pages, as menus and footers give: run inlink rank {where} --content, then this command with --content"
             )
     rows: list[dict[str, object]] = []
     for k, page in enumerate(part.rows[:count]):

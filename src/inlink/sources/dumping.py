@@ -179,12 +179,12 @@ def raw_link_lines(
                 values = (page, "" if link.target is None else link.target, link.url, link.text, link.place)
                 for column, value in zip(cells, (*values, "nofollow" * link.nofollow), strict=True):
                     column.append(_line(str(value)))
-        columns = [Strings.of(column) for column in cells]
+        columns = [Strings.of(texts) for texts in cells]
         columns[3] = columns[3].safe_cells() if safe_cells else columns[3]
         columns[3] = in_quotes(columns[3], columns[3].count(bytes_in(b'"')) > 0)
         line: list[Any] = [columns[0]]
-        for column in columns[1:]:
-            line += [b"\t", column]
+        for written in columns[1:]:
+            line += [b"\t", written]
         yield join_rows(*line, b"\n") if cells[0] else b"", last - row
 
 

@@ -4,8 +4,7 @@ The payload is a :class:`StoredFacts` as a MessagePack array. Crawls of earlier 
 facts, have no such event. Earlier versions ignore it.
 """
 
-from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any
 
 import msgspec
 
@@ -19,7 +18,7 @@ LONGEST_TEXT = 200
 MOST_BYTES = 8192
 """Maximum number of bytes of the URLs and texts of each list of facts. Entries after them are dropped."""
 
-Row = TypeVar("Row")
+_LISTS = ("alternates", "canonicals", "insecure", "nofollow_links")
 
 
 class StoredFacts(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -38,8 +37,6 @@ _encoder, _decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(StoredFa
 
 def encode_facts(facts: PageFacts, places: bytes = b"") -> bytes:
     """Encode the facts of a page. Texts are cut, and lists are cut at :data:`MOST_BYTES`; then ``cut`` is True."""
-    lists = (facts.alternates, facts.canonicals, facts.insecure, facts.nofollow_links)
-    alternates, canonicals, insecure, nofollow_links = map(_within, lists)
     kept = msgspec.structs.replace(
         facts,
         title=_short(facts.title),
@@ -47,12 +44,10 @@ def encode_facts(facts: PageFacts, places: bytes = b"") -> bytes:
         robots=_short(facts.robots),
         language=_short(facts.language),
         content_type=_short(facts.content_type),
-        alternates=alternates,
-        canonicals=canonicals,
-        insecure=insecure,
-        nofollow_links=nofollow_links,
-        cut=facts.cut or lists != (alternates, canonicals, insecure, nofollow_links),
+        **{name: _within(getattr(facts, name)) for name in _LISTS},
     )
+    if any(len(getattr(kept, name)) < len(getattr(facts, name)) for name in _LISTS):
+        kept = msgspec.structs.replace(kept, cut=True)
     return _encoder.encode(StoredFacts(kept, places))
 
 
@@ -73,12 +68,11 @@ def _short(text: str) -> str:
     return " ".join(text[: 8 * LONGEST_TEXT].split())[:LONGEST_TEXT].encode("utf-8", "replace").decode()
 
 
-def _within(rows: Iterable[Row]) -> list[Row]:
-    """The first rows whose texts have at most :data:`MOST_BYTES` bytes in all."""
+def _within(rows: list[Any]) -> list[Any]:
+    """The first rows whose texts have at most :data:`MOST_BYTES` bytes in all. A row is a text, or a tuple of texts."""
     kept, left = [], MOST_BYTES
     for row in rows:
-        for text in (row,) if isinstance(row, str) else row:  # type: ignore[attr-defined]
-            left -= len(text.encode("utf-8", "replace"))
+        left -= sum(len(text.encode("utf-8", "replace")) for text in ([row] if isinstance(row, str) else row))
         if left < 0:
             break
         kept.append(row)

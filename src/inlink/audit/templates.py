@@ -1,0 +1,136 @@
+"""Tell template links, such as those of menus and footers, from content links.
+
+A link's *key* is the page that it leads to, its text, and its place in the page. Each fetched page belongs to three
+groups: its host, the first folder of its path there, and the first two folders. A link is *template* if
+
+1. it stands in ``nav``, ``header``, ``footer`` or ``aside``, or
+2. its key is on more than half of the fetched pages of one of its page's groups, if the group has at least eight, or
+3. its text is, and leads to at least eight pages there: "Next", "Previous", "Up".
+
+References
+----------
+Bar-Yossef & Rajagopalan, "Template detection via data mining and its applications", WWW 2002: parts that stand on many
+pages of a site are its template. Gibson, Punera & Tomkins, "The volume and evolution of web page templates", WWW 2005:
+counted by hashes in one pass.
+"""
+
+import os
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from inlink.audit.site import CrawledSite
+from inlink.base.arrays import AnyArray, BoolArray, UInt32Array, UInt64Array
+from inlink.graph.graph import Graph
+from inlink.protocol import PLACES
+from inlink.sources.crawlgraph import CrawlGraph
+
+__all__ = ["LEAST_PAGES", "TEMPLATE_PLACES", "content_graph", "template_links"]
+
+LEAST_PAGES = 8
+"""The smallest number of fetched pages of a group whose links are counted."""
+
+TEMPLATE_PLACES = ("nav", "header", "footer", "aside")
+"""Places whose links are template, on however few pages they stand."""
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+def template_links(site: CrawledSite) -> BoolArray:
+    """Return whether each link of a site is template, bool[links].
+
+    The cost is that of sorting the links a few times. Keys are compared by hashes of 64 bits.
+    """
+    links = site.links
+    template = np.isin(links.places, [PLACES.index(place) + 1 for place in TEMPLATE_PLACES])
+    with np.errstate(over="ignore"):
+        keys = _mixed(site.targets, _mixed(links.texts, links.places))
+    for groups in _groups(site):
+        sizes = np.bincount(groups[site.fetched], minlength=int(groups.max(initial=0)) + 1)
+        of_link = groups[links.sources]
+        template |= _on_most_pages(keys, links.sources, of_link, sizes)
+        steps = _on_most_pages(links.texts, links.sources, of_link, sizes) & (links.texts != 0)
+        template |= steps & (_number_of_targets(site, of_link) >= LEAST_PAGES)
+    return template
+
+
+def _on_most_pages(keys: AnyArray, sources: UInt32Array, groups: AnyArray, sizes: AnyArray) -> BoolArray:
+    """Return whether each link's key is on more than half of the pages of the link's group, bool[links]."""
+    with np.errstate(over="ignore"):
+        key_in_group = _mixed(groups, keys)
+        on_page = _mixed(sources, key_in_group)
+    # A key counts once a page.
+    _, first = np.unique(on_page, return_index=True)
+    distinct, counts = np.unique(key_in_group[first], return_counts=True)
+    number = counts[np.searchsorted(distinct, key_in_group)]
+    enough: BoolArray = (sizes[groups] >= LEAST_PAGES) & (2 * number > sizes[groups])
+    return enough
+
+
+def _number_of_targets(site: CrawledSite, groups: AnyArray) -> AnyArray:
+    """Return for each link to how many pages its text leads from pages of its group, int64[links]."""
+    with np.errstate(over="ignore"):
+        texts = _mixed(groups, site.links.texts)
+        pairs = _mixed(site.targets, texts)
+    _, first = np.unique(pairs, return_index=True)
+    distinct, counts = np.unique(texts[first], return_counts=True)
+    numbers: AnyArray = counts[np.searchsorted(distinct, texts)]
+    return numbers
+
+
+def _mixed(number: AnyArray, hashes: AnyArray) -> UInt64Array:
+    """A hash of pairs of numbers, uint64: one step of SplitMix64 (Steele, Lea & Flood 2014)."""
+    value = (number.astype(np.uint64) + _MIX) * np.uint64(0xBF58476D1CE4E5B9) ^ hashes.astype(np.uint64)
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))
+
+
+def _groups(site: CrawledSite) -> list[UInt32Array]:
+    """The groups of pages: by host, by first folder, by first two folders. Each is uint32[n], 0 for other pages."""
+    numbers: list[dict[tuple[str, ...], int]] = [{}, {}, {}]
+    groups = [np.zeros(len(site.own), np.uint32) for _ in numbers]
+    for page in np.flatnonzero(site.fetched).tolist():
+        parts = urlsplit(site.url(page))
+        folders = parts.path.split("/")[1:-1]
+        for level, (known, group) in enumerate(zip(numbers, groups, strict=True)):
+            if level <= len(folders):
+                name = (parts.netloc, *folders[:level])
+                group[page] = known.setdefault(name, len(known) + 1)
+    return groups
+
+
+def content_graph(graph: Graph, folder: str | os.PathLike[str]) -> Graph:
+    """Return the graph of a crawl without arcs that stand for template links only. It has no names.
+
+    Parameters
+    ----------
+    graph : Graph
+        The crawl's graph, as :func:`inlink.read` gives it.
+    folder : path-like
+        The crawl's folder.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If the folder holds no crawl, or is damaged.
+    """
+    site = CrawledSite(folder)
+    try:
+        template = template_links(site)
+        arcs = _pairs(site.links.sources, site.targets)
+        dropped = np.setdiff1d(arcs[template], arcs[~template])
+    finally:
+        site.pages.close()
+    sources = np.repeat(np.arange(graph.num_nodes, dtype=np.uint32), graph.outdegrees.astype(np.int64))
+    kept = ~np.isin(_pairs(sources, graph.out_rows.nodes), dropped)
+    content = Graph.from_arcs(
+        np.column_stack([sources[kept], graph.out_rows.nodes[kept]]), num_nodes=graph.num_nodes
+    )
+    return CrawlGraph(Path(folder), content)
+
+
+def _pairs(sources: UInt32Array, targets: UInt32Array) -> UInt64Array:
+    """Pairs of pages as one number each, uint64."""
+    return sources.astype(np.uint64) << np.uint64(32) | targets

@@ -1,0 +1,88 @@
+"""Audits of Debian's manuals, compared with a script that reads the files with another parser and counts by hand."""
+
+from collections import defaultdict, deque
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import lxml.html
+import pytest
+from tests.audit.plantedsite import Answer, SitePlan, crawl
+
+from inlink.audit.audit import audit
+from inlink.urls.canonical import canonical
+
+MANUALS = {
+    "postgresql": ("/usr/share/doc/postgresql-doc-15/html", "index.html"),
+    "sqlite": ("/usr/share/doc/sqlite3", "index.html"),
+}
+HOST = "https://manual.example/"
+
+
+class Served(SitePlan):
+    """The files of a folder as a site."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+        self.answers = self  # type: ignore[assignment]
+
+    def get(self, url: str, default: Answer) -> Answer:
+        path = self.folder / unquote(urlsplit(url).path.lstrip("/"))
+        if not url.startswith(HOST) or path.suffix not in (".html", ".htm") or not path.is_file():
+            return default
+        return Answer(path.read_text(errors="replace"))
+
+
+def by_hand(folder: Path, start: str) -> dict[str, set[tuple[str, ...]]]:
+    """The keys of some checks' findings, by a search through the files."""
+    served, depth = Served(folder), {start: 0}
+    links: dict[str, set[str]] = {}
+    titles, headings = defaultdict(list), defaultdict(list)
+    truth: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+    queue, missing = deque([start]), Answer("", 404)
+    while queue:
+        url = queue.popleft()
+        answer = served.get(url, missing)
+        if answer.status == 404:
+            continue
+        tree = lxml.html.document_fromstring(
+            answer.body.encode(), parser=lxml.html.HTMLParser(encoding="utf-8")
+        )
+        forms = {canonical(href, url) for href in tree.xpath("//a/@href | //area/@href")}
+        links[url] = {form for form in forms if form and form.startswith(HOST)} - {url}
+        title = tree.xpath("//title")
+        titles[" ".join(title[0].text_content().split()) if title else ""].append(url)
+        first = [" ".join(heading.text_content().split()) for heading in tree.xpath("//h1")]
+        headings[next(filter(None, first), "")].append(url)
+        if len(first) > 1:
+            truth["headings"].add((url, "several on the page"))
+        for target in sorted(links[url]):
+            if target not in depth:
+                depth[target] = depth[url] + 1
+                queue.append(target)
+    for url, targets in links.items():
+        truth["broken"] |= {(target, url) for target in targets if served.get(target, missing) is missing}
+        if not targets:
+            truth["dead-ends"].add((url,))
+        if depth[url] > 3:
+            truth["depth"].add((url,))
+    for name, texts in (("titles", titles), ("headings", headings)):
+        for text, urls in texts.items():
+            if not text or len(urls) > 1:
+                truth[name] |= {(url, "shared" if text else "missing") for url in urls}
+    return truth
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MANUALS)
+def test_findings_are_those_of_a_search_by_hand(tmp_path: Path, name: str) -> None:
+    folder, start = Path(MANUALS[name][0]), HOST + MANUALS[name][1]
+    if not (folder / MANUALS[name][1]).is_file():
+        pytest.skip(f"{folder} is not installed")
+    crawl(Served(folder), tmp_path / "c", seeds=[start])
+    truth = by_hand(folder, start)
+    result = audit(tmp_path / "c")
+    assert result.fetched > 500
+    for check in result.checks:
+        if check.name in ("broken", "titles", "headings", "depth", "dead-ends"):
+            assert check.keys() == truth[check.name], check.name
