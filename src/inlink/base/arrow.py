@@ -17,8 +17,6 @@ from inlink.base.arrays import AnyArray
 from inlink.base.strings import Strings
 from inlink.errors import ParameterError
 
-__all__ = ["Column", "batches_of", "capsule"]
-
 Column = AnyArray | list[str] | list[bytes]
 """Numbers, or strings."""
 

@@ -14,8 +14,6 @@ import msgspec
 
 from inlink.base.folder import Folder
 
-__all__ = ["MOST", "is_noted", "is_remembered", "note", "remember", "user_folder"]
-
 MOST = 4096
 """The number of folders that are remembered. Beyond it the older half is forgotten."""
 

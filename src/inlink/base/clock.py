@@ -4,8 +4,6 @@ import math
 
 from inlink.errors import ParameterError
 
-__all__ = ["VirtualClock"]
-
 
 class VirtualClock:
     """Unix time for ``Crawl(clock=…)`` that passes only when :meth:`advance` is called.

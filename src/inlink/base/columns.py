@@ -15,8 +15,6 @@ import numpy as np
 from inlink.base.arrays import AnyArray
 from inlink.errors import StoreError
 
-__all__ = ["PAGE_SIZE", "drop_zeros", "is_reserved", "map_file", "most_pages", "reserve"]
-
 PAGE_SIZE = mmap.PAGESIZE
 """Bytes of a page of memory."""
 

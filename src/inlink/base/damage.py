@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 
 from inlink.errors import DamageError
 
-__all__ = ["Skipped", "Tally"]
-
 # Reasons are a few fixed phrases. This limit bounds the memory if a reason ever came from the input.
 _MAX_REASONS = 200
 

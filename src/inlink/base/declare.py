@@ -22,19 +22,6 @@ import msgspec
 from inlink.base.settings import LONGEST
 from inlink.errors import ParameterError
 
-__all__ = [
-    "Parameter",
-    "PositiveSeconds",
-    "Seconds",
-    "check_fields",
-    "checked",
-    "imported",
-    "keywords",
-    "parameters_of",
-    "plain",
-    "present_name",
-]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

@@ -16,9 +16,6 @@ try:
 except ModuleNotFoundError:
     fcntl = None
 
-__all__ = ["described", "described_errors", "fcntl", "remove_folder", "sync_path", "umask", "unwritable"]
-
-
 _REMEDIES = {
     errno.ENOSPC: "free some space",
     errno.EDQUOT: "free some space, or raise the quota",

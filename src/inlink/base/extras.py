@@ -5,8 +5,6 @@ from typing import Any
 
 from inlink.errors import MissingExtraError
 
-__all__ = ["load"]
-
 
 def load(module: str, extra: str | None, purpose: str) -> Any:
     """Import and return a module of an extra.

@@ -31,17 +31,6 @@ from inlink.base.disk import remove_folder, sync_path, umask, unwritable
 from inlink.base.unfinished import unfinished_file, unfinished_folder
 from inlink.errors import FolderError, InUseError, OutputError
 
-__all__ = [
-    "FileEntry",
-    "Folder",
-    "Header",
-    "atomic_file",
-    "building",
-    "check_target",
-    "is_kind",
-    "new_folder",
-]
-
 HEADER = "header.json"
 # Bytes read or written at a time: they stay in the processor's cache while they are checked.
 _BLOCK = 1 << 20

@@ -5,8 +5,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["quick_imports"]
-
 _IDLE = "OPENBLAS_THREAD_TIMEOUT"
 
 

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from inlink.errors import ParameterError
 
-__all__ = ["BYTES_A_NODE", "FREE_NODES", "check_nodes", "give_way", "memory_left", "require_memory"]
-
 NICENESS = 10
 ROOT = Path("/")
 """The folder that holds ``proc`` and ``sys``."""

@@ -15,18 +15,6 @@ from inlink.base.progress import Work, track
 from inlink.base.remote import is_remote
 from inlink.errors import DamageError, FormatError, InputError
 
-__all__ = [
-    "MAX_LINE",
-    "STDIN",
-    "Stream",
-    "head",
-    "lines",
-    "open_binary",
-    "place_of",
-    "size_of",
-    "text_blocks",
-]
-
 STDIN = "-"
 """The path that stands for standard input."""
 

@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import Any, Protocol, Self
 
-__all__ = ["LineReporter", "Reporter", "Work", "progress", "reporting", "show_compiling", "track"]
-
 
 class Work:
     """A piece of work in progress; a context manager.

@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 from inlink.errors import InputError
 
-__all__ = ["Stamp", "UnreachableError", "is_remote", "restored"]
-
 
 class UnreachableError(InputError):
     """A server does not answer, or refuses for now. The file may be there: trying again later may help."""

@@ -1,7 +1,5 @@
 """The largest values that settings can have."""
 
-__all__ = ["LONGEST", "NO_LIMIT"]
-
 LONGEST = 1e9
 """The longest wait that can be set, in seconds: 31 years."""
 

@@ -14,8 +14,6 @@ from inlink.base.arrays import BoolArray, Int64Array, UInt8Array, UInt64Array
 from inlink.base.extras import load
 from inlink.errors import ParameterError
 
-__all__ = ["Strings", "bytes_in", "column_of", "from_arrow", "to_arrow"]
-
 
 class Strings:
     """A column of strings of bytes: row i is ``text[offsets[i]:offsets[i + 1]]``.

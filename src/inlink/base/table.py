@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-__all__ = ["counted", "html_table", "printable"]
-
 # Maximum number of characters of a cell.
 _LIMIT = 200
 

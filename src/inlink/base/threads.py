@@ -6,8 +6,6 @@ from typing import ParamSpec, TypeVar
 
 from inlink.errors import ParameterError
 
-__all__ = ["Threads"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

@@ -14,8 +14,6 @@ from pathlib import Path
 
 from inlink.base.disk import fcntl, remove_folder
 
-__all__ = ["SUFFIX", "remove_abandoned", "unfinished_file", "unfinished_folder"]
-
 SUFFIX = ".inlink-unfinished"
 
 # A name may have 255 bytes.

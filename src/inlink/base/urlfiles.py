@@ -21,8 +21,6 @@ from inlink.base.extras import load
 from inlink.base.remote import Stamp, UnreachableError, restored
 from inlink.errors import InputError, OutputError
 
-__all__ = ["TRIES", "HttpStream", "download", "open_remote", "remove_remote", "stamp_of", "upload"]
-
 TRIES = 8
 """Number of failed requests in a row after which a file is given up."""
 

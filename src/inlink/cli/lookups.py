@@ -69,7 +69,7 @@ def is_source(place: Path) -> bool:
 
 def names_graph(place: Path | str) -> TypeGuard[Path]:
     """Return whether a place is a graph's folder or a file, and no crawl."""
-    from inlink.graph.folders import is_graph
+    from inlink.graph.graph import is_graph
 
     return isinstance(place, Path) and (is_graph(place) or is_source(place))
 

@@ -14,8 +14,6 @@ import numpy.typing as npt
 from inlink.base.arrays import Float64Array
 from inlink.base.strings import Strings
 
-__all__ = ["ArcBatch", "Level"]
-
 Level = Literal["page", "host", "domain"]
 """The kinds of nodes that a graph can have."""
 

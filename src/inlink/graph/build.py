@@ -26,16 +26,15 @@ from inlink.base.arrays import UInt32Array
 from inlink.base.folder import building
 from inlink.base.unfinished import unfinished_folder
 from inlink.errors import InputError
-from inlink.graph.batches import ArcBatch
+from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.collect import collect, write_part
-from inlink.graph.graph import COMPRESSED, FORMAT, KIND, Graph, Level
+from inlink.graph.graph import FORMAT, KIND, Graph
 from inlink.graph.merging import merge_parts
 from inlink.graph.names import Names
 from inlink.graph.part import InputPart
+from inlink.graph.rows import COMPRESSED
 from inlink.graph.sinks import FolderSink
 from inlink.graph.source import Source
-
-__all__ = ["BuildOptions", "Destination", "build_graph", "build_parts", "build_sources"]
 
 
 class Destination(TypedDict, total=False):

@@ -23,15 +23,6 @@ from inlink.graph.coded import BIT_PAD, CodedOutlinks, coded_inlinks, decoded_bl
 from inlink.graph.names import MAX_NODES, NO_NODE
 from inlink.graph.rows import BLOCK, COMPRESSED, PAD, START, CodedRows, nodes_at_places
 
-__all__ = [
-    "RULES",
-    "RowCheck",
-    "check_graph",
-    "check_mask",
-    "check_offsets",
-    "wrong_header",
-]
-
 RULES = 2
 """The version of these checks. A folder that was checked by an earlier version is checked again."""
 

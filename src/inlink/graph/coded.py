@@ -15,18 +15,6 @@ from inlink.base.folder import Folder, FolderWriter
 from inlink.graph.encoder import CODES, FIELDS, Coding, Encoder
 from inlink.graph.rows import BLOCK, PAD, START, CodedRows, Rows
 
-__all__ = [
-    "CodedOffsets",
-    "CodedOutlinks",
-    "InlinkWriter",
-    "OutlinkWriter",
-    "coded_inlinks",
-    "decoded",
-    "decoded_blocks",
-    "decoded_row",
-    "linking_outdegrees",
-]
-
 CODING = Coding()
 """The parameters of outlinks."""
 BIT_PAD = 40

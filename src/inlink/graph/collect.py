@@ -22,8 +22,6 @@ from inlink.graph.rows import row_places
 from inlink.graph.sinks import FolderSink, Sink, write_rows
 from inlink.graph.source import Source
 
-__all__ = ["MIXED", "collect", "relabelled", "write_part"]
-
 MIXED = "names and node numbers cannot be mixed in one graph. If numbers are names, use --nodes names"
 # Number of nodes or arcs that are moved at a time.
 _BLOCK = 1 << 20

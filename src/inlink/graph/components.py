@@ -8,8 +8,6 @@ from inlink.base.arrays import BoolArray, UInt32Array
 from inlink.base.memory import require_memory
 from inlink.graph.rows import Rows
 
-__all__ = ["components", "largest_component", "reachable"]
-
 
 def components(rows: Rows, *, strong: bool = False) -> UInt32Array:
     """Return for each node a representative node of its component, uint32[n]: the same for the whole component.

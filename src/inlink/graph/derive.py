@@ -22,8 +22,6 @@ from inlink.graph.views import arc_blocks
 if TYPE_CHECKING:
     from inlink.urls.columns import HostNames
 
-__all__ = ["ORIGIN", "arc_blocks", "fold", "subgraph", "without_internal"]
-
 _BLOCK = 1 << 20
 # Number of names that are looked at to see how they write hosts.
 _SAMPLE = 10_000

@@ -9,8 +9,6 @@ from inlink.base.arrays import UInt64Array
 from inlink.errors import ParameterError
 from inlink.graph.rows import Rows
 
-__all__ = ["CODES", "FIELDS", "BitBuffer", "Coding", "Encoder"]
-
 CODES = {"UNARY": 0, "GAMMA": 1, "DELTA": 2, "ZETA": 3, "NIBBLE": 4}
 """Codes by their names in WebGraph, numbered as in ``kernels/bits.py``."""
 

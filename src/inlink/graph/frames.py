@@ -15,9 +15,6 @@ from inlink.graph.given import check_weights, integers
 from inlink.graph.graph import Graph
 from inlink.graph.names import MAX_NODES
 
-__all__ = ["ArrowTable", "graph_of_table", "is_table"]
-
-
 # The number of rows whose names are collected at a time.
 _ROWS = 1 << 16
 

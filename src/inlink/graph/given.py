@@ -11,8 +11,6 @@ from inlink.graph.checks import RowCheck
 from inlink.graph.names import MAX_NODES, Names
 from inlink.graph.rows import Rows, SplitRows
 
-__all__ = ["check_names", "check_weights", "integers", "sound_graph", "sound_rows"]
-
 
 def sound_graph(
     out_rows: Rows, in_rows: Rows | SplitRows | None, names: Names | None, level: object

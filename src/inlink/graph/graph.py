@@ -16,19 +16,17 @@ import numpy as np
 import numpy.typing as npt
 
 from inlink.base.arrays import AnyArray, BoolArray, UInt32Array, UInt64Array
-from inlink.base.folder import Folder
+from inlink.base.folder import Folder, is_kind
 from inlink.base.memory import require_memory
 from inlink.base.table import counted, html_table
-from inlink.errors import ParameterError
+from inlink.errors import FolderError, ParameterError
 from inlink.graph.batches import Level
 from inlink.graph.coded import CodedOutlinks, coded_inlinks, decoded_blocks, decoded_row, linking_outdegrees
 from inlink.graph.components import components, largest_component, reachable
-from inlink.graph.folders import FORMAT, KIND, graph_folder, is_graph
 from inlink.graph.names import Names
 from inlink.graph.rows import (
     COMPRESSED,
     CodedRows,
-    Rows,
     SplitRows,
     join_rows,
     places_of,
@@ -36,6 +34,7 @@ from inlink.graph.rows import (
     split_transpose,
     unsplit,
 )
+from inlink.graph.rows import Rows as Rows
 
 if TYPE_CHECKING:
     import igraph
@@ -46,23 +45,34 @@ if TYPE_CHECKING:
     from inlink.graph.views import Degrees, Edges, Nodes
     from inlink.urls.columns import HostNames
 
-__all__ = [
-    "COMPRESSED",
-    "FORMAT",
-    "KIND",
-    "CompressedGraph",
-    "Graph",
-    "GraphInfo",
-    "Level",
-    "Rows",
-    "graph_folder",
-    "is_graph",
-    "require_copy",
-]
-
+KIND = "graph"
+FORMAT = 2
+"""The format version of a folder with plain rows."""
 
 # Arcs read at a time, unless a row has more.
 _BLOCK = 1 << 20
+
+
+def graph_folder(path: str | os.PathLike[str]) -> Folder:
+    """A graph's folder, if this program can read it.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If there is no graph, or it has another format version.
+    """
+    folder = Folder(path, KIND, COMPRESSED)
+    if folder.header.version < FORMAT:
+        raise FolderError(
+            f"{folder.path} holds a graph of format version {folder.header.version}, and this inlink reads only "
+            f"versions {FORMAT} and {COMPRESSED}: build {folder.path} again"
+        )
+    return folder
+
+
+def is_graph(path: str | os.PathLike[str]) -> bool:
+    """Return whether a folder is a graph's, of any format version."""
+    return is_kind(path, KIND)
 
 
 def _stored(folder: Folder | None, name: str) -> Any:

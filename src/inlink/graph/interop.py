@@ -25,19 +25,6 @@ if TYPE_CHECKING:
     import networkx
     import scipy.sparse
 
-__all__ = [
-    "GraphLike",
-    "NetworkXGraph",
-    "SparseMatrix",
-    "as_graph",
-    "from_networkx",
-    "from_scipy",
-    "graph_of_pairs",
-    "to_igraph",
-    "to_networkx",
-    "to_scipy",
-]
-
 
 class SparseMatrix(Protocol):
     """A SciPy sparse matrix or array of any format: A[i, j] is the arc i → j."""

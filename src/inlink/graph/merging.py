@@ -23,8 +23,6 @@ from inlink.graph.ranges import Bins, Ranges
 from inlink.graph.rows import row_places
 from inlink.graph.sinks import Sink, write_rows
 
-__all__ = ["FILES", "merge_parts", "merged_file"]
-
 FILES = 480
 """The largest number of parts that are merged at a time, and of files that are open."""
 

@@ -19,8 +19,6 @@ from inlink.base.strings import Strings, column_of
 from inlink.base.table import counted
 from inlink.errors import InputError, ParameterError, UnknownNodeError
 
-__all__ = ["MAX_NODES", "NO_NODE", "NameTable", "Names", "decode", "encode", "node_number"]
-
 NO_NODE = 2**32 - 1
 # Numbers are uint32, and the last one means "no node".
 MAX_NODES = NO_NODE

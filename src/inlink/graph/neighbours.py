@@ -21,17 +21,6 @@ from inlink.urls.hosts import reverse_host
 if TYPE_CHECKING:
     from inlink.urls.matching import Kind
 
-__all__ = [
-    "Direction",
-    "arcs_between",
-    "chain",
-    "find",
-    "near",
-    "node_of",
-    "sharing",
-    "specific_arcs",
-]
-
 Direction = Literal["in", "out", "both"]
 
 # Arcs a node. If there are more, only the most specific are drawn, so many of each node.

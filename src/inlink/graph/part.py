@@ -19,19 +19,6 @@ from inlink.base.progress import Work
 from inlink.base.zstd import ZstdCompressor, ZstdDecompressor, ZstdError
 from inlink.errors import InputError
 
-__all__ = [
-    "ARCS",
-    "NAMES",
-    "TEXT",
-    "VERSION",
-    "ArcBlock",
-    "InputPart",
-    "NameBlock",
-    "PartFile",
-    "PartHeader",
-    "PartWriter",
-]
-
 VERSION = 1
 ARCS = 1 << 18
 """The largest number of arcs in a block."""

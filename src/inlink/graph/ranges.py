@@ -9,8 +9,6 @@ import numpy as np
 from inlink.base.arrays import Float64Array, UInt32Array, UInt64Array, distinct
 from inlink.graph.part import pack_weights, unpack_weights
 
-__all__ = ["BUCKET", "Bins", "Block", "Ranges", "sort_arcs"]
-
 Block = tuple[int, int, UInt64Array, Float64Array]
 """First node, node after the last, the arcs that begin there, and their weights or none."""
 

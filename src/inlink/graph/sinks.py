@@ -12,8 +12,6 @@ from inlink.graph.coded import InlinkWriter, OutlinkWriter
 from inlink.graph.part import PartHeader, PartWriter
 from inlink.graph.ranges import Bins, Block, Ranges, sort_arcs
 
-__all__ = ["FolderSink", "Sink", "write_rows"]
-
 # Number of arcs that are moved at a time.
 _BLOCK = 1 << 22
 

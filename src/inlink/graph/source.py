@@ -8,8 +8,6 @@ from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.names import Names
 from inlink.graph.part import InputPart
 
-__all__ = ["Source", "level_of"]
-
 
 @dataclass
 class Source:

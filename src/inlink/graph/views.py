@@ -16,8 +16,6 @@ from inlink.graph.names import Names, decode, node_number
 if TYPE_CHECKING:
     from inlink.graph.graph import Graph
 
-__all__ = ["Degrees", "Edges", "Nodes", "arc_batches", "arc_blocks", "name_batches"]
-
 # Number of rows of a batch.
 _BATCH = 1 << 16
 

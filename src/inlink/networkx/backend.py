@@ -24,26 +24,6 @@ from inlink.graph.interop import from_scipy, to_networkx
 from inlink.networkx.linkgraph import LinkGraph
 from inlink.rank.ranking import Ranking
 
-__all__ = [
-    "betweenness_centrality",
-    "can_run",
-    "closeness_centrality",
-    "convert_from_nx",
-    "convert_to_nx",
-    "degree_centrality",
-    "eigenvector_centrality",
-    "eigenvector_centrality_numpy",
-    "harmonic_centrality",
-    "hits",
-    "in_degree_centrality",
-    "katz_centrality",
-    "katz_centrality_numpy",
-    "out_degree_centrality",
-    "pagerank",
-    "percolation_centrality",
-    "should_run",
-]
-
 # Products of the matrix in one restart of NetworkX's ARPACK, whose restarts `max_iter` counts.
 PRODUCTS = 20
 # Tolerance for functions of NetworkX that solve by LAPACK or to machine precision.

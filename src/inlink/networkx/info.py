@@ -2,8 +2,6 @@
 
 from typing import Any
 
-__all__ = ["info"]
-
 _STEPS = "Each edge is one step: `distance` and `weight` must be None. All threads are used."
 _FUNCTIONS = {
     "pagerank": (

@@ -8,8 +8,6 @@ import numpy as np
 from inlink.base.arrays import AnyArray, Float64Array
 from inlink.graph.graph import Graph
 
-__all__ = ["LinkGraph"]
-
 
 class LinkGraph:
     """A NetworkX graph as an inlink graph, with its own nodes, kind and attributes.

@@ -25,9 +25,9 @@ from inlink.errors import FolderError, InputError, ParameterError
 from inlink.graph.batches import ArcBatch
 from inlink.graph.build import build_graph
 from inlink.graph.checks import RULES, check_offsets
-from inlink.graph.derive import arc_blocks
 from inlink.graph.graph import Graph
 from inlink.graph.names import Names, NameTable
+from inlink.graph.views import arc_blocks
 from inlink.nutch.fields import TEXT, Fields, Writable
 from inlink.nutch.sequencefile import records, value_class
 from inlink.nutch.writables import CRAWL_DATUM, GONE, PARSE_DATA, read_map

@@ -24,9 +24,9 @@ from inlink.base.folder import building
 from inlink.base.strings import Strings
 from inlink.base.unfinished import unfinished_folder
 from inlink.errors import FolderError, FormatError, ParameterError
-from inlink.graph.batches import ArcBatch
+from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.build import build_graph
-from inlink.graph.graph import Graph, Level
+from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.graph.names import NO_NODE, NameTable
 from inlink.nutch.fetches import (

@@ -17,8 +17,6 @@ from inlink.plot.values import best, called, values_of, values_on
 from inlink.rank.agreement import kendall, spearman
 from inlink.rank.ranking import Ranking, title_of
 
-__all__ = ["compare", "rank_against_degree", "scatter"]
-
 # Maximum number of nodes that are drawn as points.
 POINTS = 2000
 # Number of cells along each axis.

@@ -7,8 +7,6 @@ from inlink.plot.against import scatter
 from inlink.plot.style import FAINT, PLAIN, SECOND, axes_for, cut, drawable, dress
 from inlink.sources.diff import Diff
 
-__all__ = ["diff"]
-
 NAMED = 8
 WITHIN = 100
 

@@ -19,8 +19,6 @@ from inlink.plot.style import FIRST, SECOND, axes_for, cut, dress
 from inlink.plot.values import called, thinned, values_of
 from inlink.rank.ranking import Ranking, title_of
 
-__all__ = ["degrees", "ranks"]
-
 # Maximum number of points that get dots.
 FEW = 50
 

@@ -28,9 +28,6 @@ from inlink.plot.values import best, values_on
 from inlink.rank.ranking import Ranking, title_of
 from inlink.urls.labels import sections, short_labels
 
-__all__ = ["neighbourhood"]
-
-
 # Width and height in inches.
 SIZE = (9.0, 7.0)
 # Maximum number of nodes. More of them cannot be told apart.

@@ -10,8 +10,6 @@ from inlink.plot.style import FAINT, axes_for, dress
 from inlink.replaying.measures import MEASURES
 from inlink.replaying.result import BOUND, GREEDY, LOOK_AHEAD, Replay
 
-__all__ = ["orders"]
-
 DASHES = {GREEDY: ":", LOOK_AHEAD: "--", BOUND: "-."}
 
 

@@ -11,8 +11,6 @@ from inlink.base.disk import unwritable
 from inlink.base.folder import atomic_file
 from inlink.errors import OutputError
 
-__all__ = ["check", "save"]
-
 # Without dates and versions, equal pictures are equal files.
 METADATA: dict[str, dict[str, None]] = {
     "png": {"Software": None},

@@ -11,8 +11,6 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 from inlink.base.arrays import AnyArray, Float64Array
 from inlink.plot.style import FAINT
 
-__all__ = ["Scale", "steps", "tick_label"]
-
 # Values below this share of the largest value are rounding errors, and are drawn as 0.
 FLOOR = 1e-16
 # The smallest limit of an axis, so that it does not underflow.

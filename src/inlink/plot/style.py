@@ -9,21 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 
-__all__ = [
-    "DENSITY",
-    "FAINT",
-    "FIRST",
-    "GRID",
-    "INK",
-    "PLAIN",
-    "SECOND",
-    "Picture",
-    "axes_for",
-    "cut",
-    "drawable",
-    "dress",
-]
-
 # Width and height in inches.
 SIZE = (8.0, 5.0)
 DPI = 120

@@ -14,8 +14,6 @@ from inlink.plot.style import FAINT, FIRST, SECOND, axes_for, dress
 from inlink.plot.values import called
 from inlink.rank.pagerank import pagerank
 
-__all__ = ["convergence"]
-
 # Smaller errors are drawn here. Ranks sum to 1, so rounding alone causes errors of this size.
 LEAST = 1e-16
 

@@ -10,9 +10,6 @@ from inlink.graph.graph import Graph
 from inlink.plot.style import cut
 from inlink.rank.ranking import Ranking
 
-__all__ = ["best", "called", "thinned", "values_of", "values_on"]
-
-
 # Larger values are refused, so that no limit of an axis overflows.
 LARGEST = 1e300
 

@@ -7,10 +7,10 @@ import numpy as np
 
 from inlink.base.arrays import UInt32Array, UInt64Array
 from inlink.graph.batches import ArcBatch
-from inlink.graph.derive import arc_blocks
 from inlink.graph.graph import Graph
 from inlink.graph.part import NAMES, ArcBlock, NameBlock, PartHeader
 from inlink.graph.source import Source
+from inlink.graph.views import arc_blocks
 
 __all__ = ["GraphPart", "graph_source", "source_of"]
 

@@ -14,8 +14,6 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 from inlink.errors import ParameterError
 
-__all__ = ["NOT_ALLOWED", "AddressRules", "parsed"]
-
 NOT_ALLOWED = "address not allowed: "
 """Beginning of the reason for which a page at a forbidden address is excluded. The address follows."""
 

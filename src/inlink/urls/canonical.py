@@ -43,8 +43,6 @@ from url import URL, RelativeURLWithoutBase, URLError
 from inlink.base.declare import Parameter, check_fields
 from inlink.errors import ParameterError
 
-__all__ = ["MAX_LENGTH", "SESSION_PARAMETERS", "Base", "UrlRules", "canonical", "refusal"]
-
 MAX_LENGTH = 2048
 """Maximum number of bytes of a canonical URL. Longer URLs are nearly always traps or misplaced data URLs."""
 

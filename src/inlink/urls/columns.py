@@ -7,8 +7,6 @@ from inlink.base.strings import Strings, column_of
 from inlink.errors import ParameterError
 from inlink.urls.hosts import domain_of, host_of, reverse_host
 
-__all__ = ["HostNames", "domains_of", "form_of", "hosts_of"]
-
 HostNames = Literal["reversed", "plain"]
 """How a name that is no URL writes a host: ``com.example.www`` or ``www.example.com``."""
 

@@ -23,15 +23,6 @@ from url import URL, URLError
 if TYPE_CHECKING:
     from publicsuffixlist import PublicSuffixList
 
-__all__ = [
-    "domain_of",
-    "host_of",
-    "registered_domain",
-    "reverse_host",
-    "same_domain",
-    "valid_host",
-]
-
 _LABEL = r"[a-z0-9](?:[a-z0-9_-]{0,61}[a-z0-9])?"
 _HOST = re.compile(rf"(?:{_LABEL}\.)+({_LABEL})")
 

@@ -4,8 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-__all__ = ["sections", "short_labels"]
-
 # Where a section may end: after a folder, after a word of the last part of a path, or of a reversed host.
 _ENDS = {True: re.compile("/|[_-](?=[^/]*$)"), False: re.compile("[.]")}
 _ESCAPES = re.compile(r"(?:%[0-9a-fA-F]{2})+")

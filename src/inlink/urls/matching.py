@@ -21,8 +21,6 @@ try:
 except ModuleNotFoundError:
     re2 = None
 
-__all__ = ["Kind", "matcher"]
-
 Kind = Literal["regex", "glob", "text"]
 
 # Rows whose text stays in the processor's cache while it is searched.

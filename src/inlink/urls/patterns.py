@@ -27,8 +27,6 @@ from typing import Any
 from inlink.base.extras import load
 from inlink.errors import MissingExtraError, ParameterError
 
-__all__ = ["LONGEST", "MOST_INSTRUCTIONS", "NUTCH_LOOPS", "Pattern", "compiled", "repeats_segments"]
-
 LONGEST = 10_000
 """Maximum number of bytes of an expression."""
 
