@@ -23,7 +23,7 @@ from inlink.base.table import counted
 from inlink.errors import OutputError, ParameterError, UnknownNodeError
 from inlink.graph.names import encode
 from inlink.graph.neighbours import arcs_between, specific_arcs
-from inlink.plot import near, scale, values
+from inlink.plot import near, scale, style
 from inlink.urls.labels import sections
 from strategies import Arcs, arcs
 
@@ -91,7 +91,7 @@ def test_ranks_stand_at_their_places(numbers: list[float]):
 
 @given(st.integers(1, 10**7), st.integers(1, 500))
 def test_thinned_places_keep_both_ends(count: int, most: int):
-    places = values.thinned(count, most)
+    places = style.thinned(count, most)
     assert len(places) <= most
     assert (np.diff(places) > 0).all()
     assert places[0] == 0

@@ -20,7 +20,7 @@ def _picture(draw: Callable[..., Any]) -> Callable[..., None]:
     @wraps(draw)
     def command(graph: Path, output: Path, **options: Any) -> None:
         from inlink import plot as room
-        from inlink.plot.saving import check
+        from inlink.plot.style import check
 
         check(output)
         room.save(draw(room, graph_at(graph), **options), output)

@@ -248,7 +248,7 @@ def diff(
         raise click.UsageError("Missing argument 'B'. A crawl is compared with itself by --as-of.")
     if picture is not None:
         from inlink import plot
-        from inlink.plot.saving import check
+        from inlink.plot.style import check
 
         check(picture)
     from inlink.sources.diff import diff as compare

@@ -11,23 +11,88 @@ import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import networkx as nx
 import numpy as np
 
 import inlink
-from inlink.base.arrays import Float64Array
+from inlink.base.arrays import AnyArray, Float64Array
 from inlink.errors import InlinkError, ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import from_scipy, to_networkx
-from inlink.networkx.linkgraph import LinkGraph
 from inlink.rank.ranking import Ranking
 
 # Products of the matrix in one restart of NetworkX's ARPACK, whose restarts `max_iter` counts.
 PRODUCTS = 20
 # Tolerance for functions of NetworkX that solve by LAPACK or to machine precision.
 FINE = 1e-12
+
+
+@dataclass(eq=False)
+class LinkGraph:
+    """A NetworkX graph as an inlink graph, with its own nodes, kind and attributes.
+
+    NetworkX may use a conversion with weights for a later call that asks for none. So the graph without weights is
+    kept too.
+
+    Attributes
+    ----------
+    graph : Graph
+        All edges, whatever their weights. Nodes are numbers, and an undirected edge is two arcs. If a multigraph has
+        parallel edges, the weights are their numbers.
+    weights : Graph
+        The edges whose attribute is not 0, with the attribute as weight. The weights of parallel edges are added.
+        This is ``graph`` if no attribute was asked for, or if it changes nothing.
+    nodes : list
+        The nodes of the NetworkX graph, by number.
+    directed, multigraph : bool
+        The kind of the NetworkX graph.
+    states : dict of str to list
+        Attributes of nodes, by name; None where a node lacks the attribute.
+    """
+
+    __networkx_backend__ = "inlink"
+
+    graph: Graph
+    nodes: list[Any]
+    weights: Graph
+    directed: bool = True
+    multigraph: bool = False
+    states: Mapping[str, list[Any]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.nodes)
+
+    def is_directed(self) -> bool:
+        """Return whether edges have a direction."""
+        return self.directed
+
+    def is_multigraph(self) -> bool:
+        """Return whether the NetworkX graph may have parallel edges."""
+        return self.multigraph
+
+    def arcs(self, weight: str | None) -> dict[str, Any]:
+        """Return the arguments of a ranking. Weights come from the attribute `weight`; None: no weights."""
+        graph = self.graph if weight is None else self.weights
+        return {
+            "graph": graph,
+            "weighted": graph.is_weighted and (weight is not None or self.multigraph),
+        }
+
+    def vector(self, values: Mapping[Any, float] | None) -> Float64Array | None:
+        """Return a mapping as float64[n], with 0 for missing nodes; nodes that the graph lacks are ignored."""
+        if values is None:
+            return None
+        return np.array([values.get(node, 0) for node in self.nodes], np.float64)
+
+    def by_node(self, values: AnyArray) -> dict[Any, float]:
+        """Return number[n] as a dictionary from node to Python number."""
+        return dict(zip(self.nodes, values.tolist(), strict=True))
 
 
 # -- the interface of a backend ------------------------------------------------------------------------------
@@ -75,14 +140,7 @@ def convert_from_nx(
         attribute: [data.get(attribute) for _, data in graph.nodes(data=True)]
         for attribute in node_attrs or {}
     }
-    return LinkGraph(
-        links,
-        nodes,
-        weights=weights,
-        directed=graph.is_directed(),
-        multigraph=graph.is_multigraph(),
-        states=states,
-    )
+    return LinkGraph(links, nodes, weights, graph.is_directed(), graph.is_multigraph(), states)
 
 
 def convert_to_nx(result: Any, **_: Any) -> Any:
@@ -169,7 +227,7 @@ _TAKEN: dict[str, dict[str, _Rule]] = {
 
 def _links_of(graph: Any, max_iter: int = 1) -> LinkGraph:
     if isinstance(graph, Graph):
-        graph = LinkGraph(graph, list(graph.nodes))
+        graph = LinkGraph(graph, list(graph.nodes), graph)
     if isinstance(graph, LinkGraph):
         if graph.nodes and max_iter < 1:
             raise nx.PowerIterationFailedConvergence(max_iter)
@@ -407,27 +465,22 @@ def percolation_centrality(
 # -- degrees -------------------------------------------------------------------------------------------------
 
 
-def degree_centrality(G: Any) -> dict[Any, float]:
-    """See ``networkx.degree_centrality``."""
-    return _degree(G, "both")
+def _degrees(direction: Any) -> Callable[[Any], dict[Any, float]]:
+    """Return the function of NetworkX for the degrees of one direction, or of both."""
+
+    def centrality(G: Any) -> dict[Any, float]:
+        links = _links_of(G)
+        if len(links) <= 1:
+            return dict.fromkeys(links.nodes, 1)
+        values = inlink.degree(**links.arcs(None), direction=direction, normalized=False).values
+        if not links.directed:
+            # An edge is two arcs, but a self-loop is one, and NetworkX counts its two ends.
+            values = (values + 2 * links.graph.to_scipy().diagonal()) / 2
+        return links.by_node(values * (1.0 / (len(links) - 1.0)))
+
+    return centrality
 
 
-def in_degree_centrality(G: Any) -> dict[Any, float]:
-    """See ``networkx.in_degree_centrality``."""
-    return _degree(G, "in")
-
-
-def out_degree_centrality(G: Any) -> dict[Any, float]:
-    """See ``networkx.out_degree_centrality``."""
-    return _degree(G, "out")
-
-
-def _degree(G: Any, direction: Any) -> dict[Any, float]:
-    links = _links_of(G)
-    if len(links) <= 1:
-        return dict.fromkeys(links.nodes, 1)
-    values = inlink.degree(**links.arcs(None), direction=direction, normalized=False).values
-    if not links.directed:
-        # An edge is two arcs, but a self-loop is one, and NetworkX counts its two ends.
-        values = (values + 2 * links.graph.to_scipy().diagonal()) / 2
-    return links.by_node(values * (1.0 / (len(links) - 1.0)))
+degree_centrality = _degrees("both")
+in_degree_centrality = _degrees("in")
+out_degree_centrality = _degrees("out")

@@ -13,13 +13,10 @@ except ModuleNotFoundError as _error:
         raise
     raise MissingExtraError("Matplotlib is not installed: pip install 'inlink[plot]'") from None
 
-from inlink.plot.against import compare, rank_against_degree
-from inlink.plot.differences import diff
-from inlink.plot.distributions import degrees, ranks
+from inlink.plot.against import compare, diff, rank_against_degree
+from inlink.plot.curves import convergence, degrees, orders, ranks
 from inlink.plot.near import neighbourhood
-from inlink.plot.orders import orders
-from inlink.plot.saving import save
-from inlink.plot.sweeps import convergence
+from inlink.plot.style import save
 
 __all__ = [
     "compare",

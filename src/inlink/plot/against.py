@@ -12,10 +12,25 @@ from inlink.base.table import counted
 from inlink.errors import ParameterError
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.plot.scale import Scale, steps, tick_label
-from inlink.plot.style import DENSITY, FIRST, PLAIN, axes_for, cut, dress
-from inlink.plot.values import best, called, values_of, values_on
+from inlink.plot.style import (
+    DENSITY,
+    FAINT,
+    FIRST,
+    PLAIN,
+    SECOND,
+    axes_for,
+    best,
+    called,
+    cut,
+    drawable,
+    dress,
+    label_of,
+    values_of,
+    values_on,
+)  # fmt: skip
 from inlink.rank.agreement import kendall, spearman
-from inlink.rank.ranking import Ranking, title_of
+from inlink.rank.ranking import Ranking
+from inlink.sources.diff import Diff
 
 # Maximum number of nodes that are drawn as points.
 POINTS = 2000
@@ -24,6 +39,8 @@ CELLS = 80
 # Maximum number of nodes for Kendall's τ, which then takes two seconds.
 KENDALL = 2_000_000
 TOPS = (10, 100)
+# The number of nodes of a difference that are named, and the places that they are chosen from.
+NAMED, WITHIN = 8, 100
 
 
 def rank_against_degree(
@@ -56,7 +73,7 @@ def rank_against_degree(
     indegrees = graph.indegrees[: len(values)]
     ax = axes_for(ax)
     scatter(ax, indegrees, values, whole=True)
-    name = cut(title_of(name or ranking.algorithm), 40)
+    name = label_of(name or ranking.algorithm)
     facts = f"{called(graph)}; Spearman's ρ {_number(spearman(indegrees, values))}"
     dress(ax, f"{name} against the number of inlinks", facts, "Inlinks", name)
     return ax
@@ -94,7 +111,7 @@ def compare(
     x, y = x[:count], y[:count]
     ax = axes_for(ax)
     scatter(ax, x, y)
-    first, second = (cut(title_of(name), 40) for name in names or (one.algorithm, other.algorithm))
+    first, second = map(label_of, names or (one.algorithm, other.algorithm))
     dress(ax, f"{second} against {first}", _agreement(x, y), first, second)
     return ax
 
@@ -134,3 +151,38 @@ def scatter(ax: Axes, x: AnyArray, y: AnyArray, *, whole: bool = False) -> tuple
     across.apply(ax, "x")
     up.apply(ax, "y")
     return across, up
+
+
+def diff(found: Diff, *, ax: Axes | None = None) -> Axes:
+    """Draw each node's place in B over its place in A. Nodes on the line did not move.
+
+    Of the nodes that are among the first 100 of A or B, those that moved the most are named.
+
+    Parameters
+    ----------
+    found : Diff
+        The result of :func:`inlink.diff`. Nodes that only one list has are left out.
+    ax : matplotlib.axes.Axes or None
+        The axes to draw on; None makes a figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    ax = axes_for(ax)
+    x, y = found.common_places()
+    if len(x):
+        across, up = scatter(ax, x, y, whole=True)
+        ends = np.array([1, max(x.max(), y.max())])
+        ax.plot(across.place(ends), up.place(ends), color=FAINT, linewidth=0.8, zorder=0.5)
+        for change in found.movers(NAMED, within=WITHIN):
+            at = across.place(np.array([change.place_a])), up.place(np.array([change.place_b]))
+            ax.annotate(
+                drawable(cut(str(change.name), 40)), (float(at[0][0]), float(at[1][0])), (4, 3),
+                textcoords="offset points", fontsize=7, color=SECOND, **PLAIN,
+            )  # fmt: skip
+    first, second = cut(found.a.name, 60), cut(found.b.name, 60)
+    dress(
+        ax, "Places in two rankings", "; ".join(found.facts()[2:]), f"Place in {first}", f"Place in {second}"
+    )
+    return ax

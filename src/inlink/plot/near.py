@@ -23,9 +23,23 @@ from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.graph.neighbours import specific_arcs
-from inlink.plot.style import DPI, FAINT, FIRST, FONT, INK, PLAIN, SECOND, Picture, cut, drawable, dress
-from inlink.plot.values import best, values_on
-from inlink.rank.ranking import Ranking, title_of
+from inlink.plot.style import (
+    DPI,
+    FAINT,
+    FIRST,
+    FONT,
+    INK,
+    PLAIN,
+    SECOND,
+    Picture,
+    best,
+    cut,
+    drawable,
+    dress,
+    label_of,
+    values_on,
+)  # fmt: skip
+from inlink.rank.ranking import Ranking
 from inlink.urls.labels import sections, short_labels
 
 # Width and height in inches.
@@ -107,7 +121,7 @@ def neighbourhood(
     drawn, left = specific_arcs(graph, chosen, sections(names))
     labels, left_out = short_labels(names, LABEL)
     texts = [drawable(label) for label in labels]
-    name = cut(title_of(name or ranking.algorithm), 40)
+    name = label_of(name or ranking.algorithm)
     if node is None:
         title, whom = (
             f"The {len(centres)} best by {name} and what is around them",

@@ -83,15 +83,8 @@ class Scale:
             ticks, labels = [self.zero, *ticks], ["0", *labels]
             line = ax.axvline if which == "x" else ax.axhline
             line(math.sqrt(self.zero * self.low), color=FAINT, linewidth=0.8, linestyle=":", zorder=0.5)
-        if which == "x":
-            ax.set_autoscalex_on(False)
-            ax.set_xscale("log")
-            ax.set_xlim(self.limits)
-        else:
-            # Matplotlib warns of values that are nearly the same.
-            ax.set_autoscaley_on(False)
-            ax.set_yscale("log")
-            ax.set_ylim(self.limits)
+        # Matplotlib warns of values that are nearly the same if it scales the axis itself.
+        ax.set(**{f"autoscale{which}_on": False, f"{which}scale": "log", f"{which}lim": self.limits})
         axis = ax.xaxis if which == "x" else ax.yaxis
         axis.set_major_locator(FixedLocator(ticks))
         axis.set_major_formatter(FixedFormatter(labels))
