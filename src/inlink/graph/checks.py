@@ -1,14 +1,14 @@
-"""Check that a graph's folder is sound before a kernel reads it. Kernels check no bounds.
+"""Check that a graph is sound before a kernel reads it: a folder, or what a caller gave. Kernels check no bounds.
 
 A sound graph has offsets that increase from 0 to the number of arcs, rows that increase and hold only nodes that exist,
 inlinks that hold the same arcs as the outlinks, weights above 0, and names that differ. Inlinks in a folder are split:
-``in.linking`` holds the nodes with outlinks. :mod:`inlink.graph.given` checks graphs in memory.
+``in.linking`` holds the nodes with outlinks.
 """
 
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import repeat
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -18,10 +18,10 @@ from inlink.base.checked import is_remembered, remember
 from inlink.base.folder import Folder
 from inlink.base.memory import require_memory
 from inlink.base.table import counted
-from inlink.errors import FolderError
+from inlink.errors import FolderError, ParameterError
 from inlink.graph.coded import BIT_PAD, CodedOutlinks, coded_inlinks, decoded_blocks
-from inlink.graph.names import MAX_NODES, NO_NODE
-from inlink.graph.rows import BLOCK, COMPRESSED, PAD, START, CodedRows, nodes_at_places
+from inlink.graph.names import MAX_NODES, NO_NODE, Names
+from inlink.graph.rows import BLOCK, COMPRESSED, PAD, START, CodedRows, Rows, SplitRows, nodes_at_places
 
 RULES = 2
 """The version of these checks. A folder that was checked by an earlier version is checked again."""
@@ -33,29 +33,37 @@ _SMALL = 1 << 23
 
 # The files of plain rows and of compressed rows, and then those that both kinds of folders may have; their dtypes.
 _ROWS = {
-    "out.offsets": ("<u8",),
-    "out.nodes": ("<u4",),
-    "in.linking": ("<u4",),
-    "in.offsets": ("<u8",),
-    "in.nodes": ("<u4",),
+    "out.offsets": "<u8",
+    "out.nodes": "<u4",
+    "in.linking": "<u4",
+    "in.offsets": "<u8",
+    "in.nodes": "<u4",
 }
 _CODED = {
-    "shape": ("<u8",),
-    "linking": ("|u1",),
-    "in.starts": ("|u1",),
-    "in.rows": ("|u1",),
-    "in.blocks": ("<u8",),
-    "out.records": ("|u1",),
-    "out.blocks": ("<u8",),
+    "shape": "<u8",
+    "linking": "|u1",
+    "in.starts": "|u1",
+    "in.rows": "|u1",
+    "in.blocks": "<u8",
+    "out.records": "|u1",
+    "out.blocks": "<u8",
 }
 _LAYOUT = {
-    "out.weights": ("<u4", "<f8"),
-    "in.weights": ("<u4", "<f8"),
-    "names.text": ("|u1",),
-    "names.offsets": ("<u8",),
-    "names.order": ("<u4",),
-    "crawled": ("|b1",),
-    "from_parent": ("<u4",),
+    "out.weights": "<u4 or <f8",
+    "in.weights": "<u4 or <f8",
+    "names.text": "|u1",
+    "names.offsets": "<u8",
+    "names.order": "<u4",
+    "crawled": "|b1",
+    "from_parent": "<u4",
+}
+# Files that are there only with others.
+_PARTNERS = {
+    "out.weights": "in.weights",
+    "in.weights": "out.weights",
+    "names.text": "names.offsets",
+    "names.offsets": "names.text",
+    "names.order": "names.text",
 }
 
 
@@ -99,20 +107,13 @@ def _check_layout(folder: Folder) -> None:
     compressed = folder.header.version == COMPRESSED
     rows = _CODED if compressed else _ROWS
     for name, dtypes in (rows | _LAYOUT).items():
-        if name in files and files[name].dtype not in dtypes:
-            raise wrong_header(folder, f"{name} has dtype {files[name].dtype}")
-    for name in rows:
         if name not in files:
-            raise wrong_header(folder, f"{name} is missing")
-    for name, partner in (
-        ("out.weights", "in.weights"),
-        ("in.weights", "out.weights"),
-        ("names.text", "names.offsets"),
-        ("names.offsets", "names.text"),
-        ("names.order", "names.text"),
-    ):
-        if name in files and partner not in files:
-            raise wrong_header(folder, f"it has {name} but not {partner}")
+            if name in rows:
+                raise wrong_header(folder, f"{name} is missing")
+        elif files[name].dtype not in dtypes.split(" or "):
+            raise wrong_header(folder, f"{name} has dtype {files[name].dtype}")
+        elif _PARTNERS.get(name, name) not in files:
+            raise wrong_header(folder, f"it has {name} but not {_PARTNERS[name]}")
     lengths: dict[str, int] = {}
     if compressed:
         nodes, arcs = _coded_shape(folder)
@@ -440,5 +441,142 @@ def _coded_total(
 
 def _links(linking: UInt32Array, low: int, offsets: UInt64Array) -> bool:
     """Return whether the linking nodes from ``low`` on are those with arcs."""
-    begin, end = np.searchsorted(linking, np.array([low, low + len(offsets) - 1], np.uint64))
+    begin, end = np.searchsorted(linking, np.array([low, low + len(offsets) - 1], np.uint32))
     return np.array_equal(np.flatnonzero(np.diff(offsets)) + low, linking[begin:end])
+
+
+# -- what a caller gave ---------------------------------------------------------------------------------------------
+
+
+def sound_graph(
+    out_rows: Rows, in_rows: Rows | SplitRows | None, names: Names | None, level: object
+) -> tuple[Rows, Rows | None]:
+    """Check the rows, names and level that a caller made a graph of, and return the rows as sound arrays.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If they are not sound, or do not fit together.
+    """
+    if level not in (None, "page", "host", "domain"):
+        raise ParameterError(f"`level` must be 'page', 'host', 'domain' or None; got {level!r}")
+    arrays, total = sound_rows(*out_rows, "`out_rows`", turned=False)
+    if names is not None:
+        check_names(names, len(arrays[0]) - 1)
+    if in_rows is None:
+        return Rows(*arrays), None
+    if isinstance(in_rows, SplitRows):
+        raise ParameterError("`in_rows` must be plain rows of inlinks; got split rows")
+    turned, turned_total = sound_rows(*in_rows, "`in_rows`", turned=True)
+    if len(turned[0]) != len(arrays[0]) or turned_total != total:
+        raise ParameterError("`in_rows` must hold the same arcs as `out_rows`, reversed; got others")
+    return Rows(*arrays), Rows(*turned)
+
+
+def sound_rows(
+    offsets: Any, nodes: Any, weights: Any, what: str, *, turned: bool
+) -> tuple[tuple[UInt64Array, UInt32Array, AnyArray | None], int]:
+    """Check rows that a caller gave; return them as contiguous arrays in this machine's byte order.
+
+    Returns
+    -------
+    (uint64[n + 1], uint32[m], uint32[m] or float64[m] or None), int
+        Offsets, nodes and weights, copied only where needed; and the sum of the arcs' hashes.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If the rows are not sound. ``what`` is their name in the message.
+    """
+    offsets, nodes = (
+        integers(offsets, f"{what}: offsets", np.uint64, 2**63),
+        integers(nodes, f"{what}: nodes", np.uint32, MAX_NODES),
+    )
+    if not 1 <= len(offsets) <= MAX_NODES + 1:
+        raise ParameterError(f"{what}: there must be one offset more than nodes; got {len(offsets):,}")
+    if offsets[0] != 0 or offsets[-1] != len(nodes) or (offsets[1:] < offsets[:-1]).any():
+        raise ParameterError(f"{what}: offsets must increase from 0 to the number of arcs, {len(nodes):,}")
+    if weights is not None:
+        weights = np.asarray(weights)
+        if weights.shape != nodes.shape or weights.dtype.kind not in "biuf":
+            raise ParameterError(
+                f"{what}: weights must be {counted(len(nodes), 'number')}; got {weights.dtype} of shape {weights.shape}"
+            )
+        kind = np.uint32 if weights.dtype.kind == "u" and weights.dtype.itemsize == 4 else np.float64
+        with np.errstate(over="ignore"):
+            weights = np.ascontiguousarray(weights, kind)
+    rows = RowCheck(offsets, turned)
+    wrong = rows.wrong(0, nodes, weights)
+    if wrong is not None:
+        raise ParameterError(f"{what}: {wrong}")
+    return (offsets, nodes, weights), rows.total
+
+
+def integers(values: Any, what: str, dtype: type[np.unsignedinteger[Any]], limit: int) -> AnyArray:
+    """Check integers in ``range(limit)``; return them as a contiguous unsigned array, copied only if needed.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If the values are not such integers. ``what`` is their name in the message.
+    """
+    values = np.asarray(values)
+    if values.ndim != 1 or (values.dtype.kind not in "iu" and values.size):
+        raise ParameterError(
+            f"{what} must be a list of whole numbers; got {values.dtype} of shape {values.shape}"
+        )
+    if values.size and (int(values.min()) < 0 or int(values.max()) >= limit):
+        wrong = values.min() if values.min() < 0 else values.max()
+        raise ParameterError(f"{what} must be in [0, {limit:,}); got {wrong}")
+    # If the size and the byte order are the same, a view has the same bytes.
+    if (
+        values.dtype.isnative
+        and values.flags.c_contiguous
+        and values.dtype.itemsize == np.dtype(dtype).itemsize
+    ):
+        same_bytes: AnyArray = values.view(dtype)
+        return same_bytes
+    return np.ascontiguousarray(values, dtype)
+
+
+def check_weights(weights: AnyArray, place: str) -> None:
+    """Check that weights can be used in rankings.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If a weight is not finite or not above 0.
+    """
+    wrong = ~(np.isfinite(weights) & (weights > 0))
+    if wrong.any():
+        where = int(np.argmax(wrong))
+        raise ParameterError(
+            f"{place}: weights must be finite and above 0; got {weights[where]} at arc {where}"
+        )
+
+
+def check_names(names: Names, nodes: int) -> None:
+    """Check names that a caller gave.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If there is not one name for each node, their offsets do not increase, or two names are the same.
+    """
+    from inlink.graph.kernels.checks import wrong_name
+
+    if not isinstance(names, Names) or len(names) != nodes:
+        raise ParameterError(f"`names` must be the names of {nodes:,} nodes; got {names!r:.60}")
+    text, offsets = names.text, names.offsets
+    order = np.empty(0, np.uint32) if names.order is None else names.order
+    types = (text.dtype == np.uint8, offsets.dtype == np.uint64, order.dtype == np.uint32)
+    if (
+        not all(types)
+        or (names.order is not None and len(order) != nodes)
+        or offsets[-1] > len(text)
+        or (offsets[1:] < offsets[:-1]).any()
+        or wrong_name(text, offsets, order, np.uint64(0), np.uint64(nodes)) < nodes
+    ):
+        raise ParameterError(
+            "`names` must have increasing offsets and the order of the names; make them by Names.of"
+        )

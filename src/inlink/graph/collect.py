@@ -14,7 +14,7 @@ from inlink.base.progress import Work, track
 from inlink.base.table import counted
 from inlink.errors import InputError, ParameterError
 from inlink.graph.batches import ArcBatch
-from inlink.graph.given import check_weights
+from inlink.graph.checks import check_weights
 from inlink.graph.names import MAX_NODES, Names, NameTable
 from inlink.graph.part import PartFile, PartHeader, PartWriter
 from inlink.graph.ranges import BUCKET, Bins, Block, Ranges, sort_arcs

@@ -11,7 +11,7 @@ from inlink.base.arrow import batches_of
 from inlink.base.strings import Strings
 from inlink.errors import ParameterError
 from inlink.graph.batches import ArcBatch
-from inlink.graph.given import check_weights, integers
+from inlink.graph.checks import check_weights, integers
 from inlink.graph.graph import Graph
 from inlink.graph.names import MAX_NODES
 

@@ -263,7 +263,7 @@ class Graph:
             links, in_rows, names = graph.out_rows, graph._in_rows, graph.names
             level, folder, checked = graph.level, graph._folder, True
         if not checked:
-            from inlink.graph.given import sound_graph
+            from inlink.graph.checks import sound_graph
 
             links, in_rows = sound_graph(links, in_rows, names, level)
         self._out_rows = out_rows = links

@@ -14,8 +14,8 @@ from inlink.base.strings import Strings
 from inlink.errors import ParameterError
 from inlink.graph.batches import ArcBatch
 from inlink.graph.build import build_graph
+from inlink.graph.checks import check_names, check_weights, integers
 from inlink.graph.frames import ArrowTable, graph_of_table, is_table
-from inlink.graph.given import check_names, check_weights, integers
 from inlink.graph.graph import Graph, Rows
 from inlink.graph.names import MAX_NODES, Names
 from inlink.graph.views import arc_batches

@@ -14,7 +14,7 @@ from inlink.base.arrays import Float32Array, Int64Array, UInt32Array
 from inlink.base.folder import Folder, building, new_folder
 from inlink.base.strings import Strings
 from inlink.errors import FolderError, ParameterError
-from inlink.graph.given import check_names
+from inlink.graph.checks import check_names
 from inlink.graph.names import Names, encode
 from inlink.urls.hosts import registered_domain
 

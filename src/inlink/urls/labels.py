@@ -1,5 +1,6 @@
 """Short labels of pages and hosts for pictures."""
 
+import os
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -31,12 +32,8 @@ def short_labels(names: Sequence[str], most: int = 34) -> tuple[list[str], str]:
         host = ""
     else:
         paths = [path for other, path in parts if other == host]
-        # All paths lie between the first and the last in order, so all share the beginning that these two share.
-        first, last = min(paths), max(paths)
-        same = next(
-            (k for k, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), len(first)
-        )
-        shared = first[: first.rfind("/", 0, same) + 1]
+        shared = os.path.commonprefix(paths)
+        shared = shared[: shared.rfind("/") + 1]
     labels = []
     for other, path in parts:
         if host and other == host:
