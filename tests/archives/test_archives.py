@@ -34,7 +34,7 @@ from inlink.base.damage import Tally
 from inlink.base.progress import Work, reporting
 from inlink.errors import DamageError, FormatError, InlinkError, ParameterError
 from inlink.sources.archive import archive_source
-from inlink.urls import domain_of, host_of, reverse_host
+from inlink.urls.hosts import domain_of, host_of, reverse_host
 
 # pages --------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from archives import records_of
 from inlink.archives.html import MAX_DOCUMENT, decode_html, html_links, no_follow
 from inlink.archives.warc import _decoded, parse_http
 from inlink.base.damage import Tally
-from inlink.urls import canonical
+from inlink.urls.canonical import canonical
 
 
 def hrefs(text, **options):

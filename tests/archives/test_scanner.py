@@ -22,7 +22,7 @@ from inlink.archives.records import records
 from inlink.archives.scanner import ScannedPage, Scanner
 from inlink.base.damage import Tally
 from inlink.errors import DamageError
-from inlink.urls import Base
+from inlink.urls.canonical import Base
 from watdice import BASES, HREFS, PAGE_URL, URLS, archive, shaken, wat, written
 
 OPTIONS = [

@@ -32,7 +32,7 @@ from webserver import Reply, WebServer, bind, read_log
 
 import inlink
 from inlink.archives.html import decode_html, html_links
-from inlink.urls import Base, canonical
+from inlink.urls.canonical import Base, canonical
 from patience import PATIENCE
 
 DEMO = Path(__file__).parents[2] / "demo"

@@ -14,7 +14,7 @@ from inlink.base.damage import Tally
 from inlink.scoring import reading
 from inlink.scoring.headers import robots_words
 from inlink.scoring.reading import AROUND, LONG_PAGE, MAX_TEXT, NOT_TEXT, Reading, read_page
-from inlink.urls import Base, canonical
+from inlink.urls.canonical import Base, canonical
 
 URL = "https://example.org/dir/page"
 

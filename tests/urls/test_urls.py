@@ -7,19 +7,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from inlink.errors import ParameterError
-from inlink.urls import (
-    MAX_LENGTH,
-    Base,
-    UrlRules,
-    canonical,
-    domain_of,
-    host_of,
-    refusal,
-    registered_domain,
-    reverse_host,
-    valid_host,
-)
+from inlink.urls.canonical import MAX_LENGTH, Base, UrlRules, canonical, refusal
 from inlink.urls.columns import domains_of, hosts_of
+from inlink.urls.hosts import domain_of, host_of, registered_domain, reverse_host, valid_host
 
 # Pieces that URLs are made of, the odd ones more often than in life.
 _PIECES = r"""

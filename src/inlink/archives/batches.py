@@ -20,8 +20,8 @@ from inlink.base.damage import Tally
 from inlink.base.strings import Strings
 from inlink.errors import FormatError, ParameterError
 from inlink.graph.batches import ArcBatch, Level
-from inlink.urls import Base, canonical, domain_of, host_of, refusal, reverse_host
-from inlink.urls.canonical import NOT_HTTP
+from inlink.urls.canonical import NOT_HTTP, Base, canonical, refusal
+from inlink.urls.hosts import domain_of, host_of, reverse_host
 
 __all__ = ["ArchiveKind", "PageLinks", "archive_batches", "archive_kind", "page_links", "raw_pages"]
 

@@ -1,7 +1,7 @@
 """Extract links from HTML with a parser of the HTML Standard (lexbor, through selectolax).
 
 The parser decodes entities, repairs broken markup, and finds no links in comments and scripts. Attributes are returned
-as written; :class:`inlink.urls.Base` resolves them and cuts off white space and fragments.
+as written; :class:`inlink.urls.canonical.Base` resolves them and cuts off white space and fragments.
 
 There are two sets of links:
 

@@ -351,16 +351,14 @@ def building(
     """
     target = Path(path)
     check_target(target, kind)
-    with contextlib.ExitStack() as stack:
-        work = _begun(stack, target, unfinished_folder)
+    with _beside(target, unfinished_folder) as work:
+        writer = FolderWriter(work / "data", kind, version)
         try:
-            writer = FolderWriter(work / "data", kind, version)
-            stack.callback(writer._abandon)
             yield writer
             writer._seal(sync)
             _commit(writer, work, target, sync, new)
-        except OSError as error:
-            raise unwritable(target, error) from None
+        finally:
+            writer._abandon()
 
 
 @contextlib.contextmanager
@@ -375,29 +373,30 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(path)
     if target.exists() or target.is_symlink():
         raise OutputError(f"{target} exists: name a folder that does not exist, or remove it")
+    with _beside(target, unfinished_folder) as work:
+        yield work
+        work.chmod(0o777 & ~umask())
+        for file in (*work.rglob("*"), work):
+            sync_path(file)
+        work.rename(target)
+        sync_path(target.parent)
+
+
+@contextlib.contextmanager
+def _beside(
+    target: Path, unfinished: Callable[[Path], contextlib.AbstractContextManager[Path]]
+) -> Iterator[Path]:
+    """Yield an unfinished file or folder beside its place. An error of the system in the block is an OutputError."""
     with contextlib.ExitStack() as stack:
-        work = _begun(stack, target, unfinished_folder)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            work = stack.enter_context(unfinished(target))
+        except OSError as error:
+            raise OutputError(f"{target}: cannot be written ({error.strerror})") from None
         try:
             yield work
-            work.chmod(0o777 & ~umask())
-            for file in (*work.rglob("*"), work):
-                sync_path(file)
-            work.rename(target)
-            sync_path(target.parent)
         except OSError as error:
             raise unwritable(target, error) from None
-
-
-def _begun(
-    stack: contextlib.ExitStack,
-    target: Path,
-    unfinished: Callable[[Path], contextlib.AbstractContextManager[Path]],
-) -> Path:
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        return stack.enter_context(unfinished(target))
-    except OSError as error:
-        raise OutputError(f"{target}: cannot be written ({error.strerror})") from None
 
 
 def check_target(target: Path, kind: str) -> None:
@@ -481,18 +480,14 @@ def atomic_file(path: str | os.PathLike[str], *, sync: bool = True, secret: bool
     target = Path(path)
     if target.is_dir():
         raise OutputError(f"{target} is a folder: name a file")
-    with contextlib.ExitStack() as stack:
-        work = _begun(stack, target, unfinished_file)
-        try:
-            yield work
-            if sync:
-                with work.open("r+b") as file:
-                    os.fsync(file.fileno())
-            # The folder was made for this user alone.
-            if not secret:
-                work.chmod(0o666 & ~umask())
-            work.replace(target)
-            if sync:
-                sync_path(target.parent)
-        except OSError as error:
-            raise unwritable(target, error) from None
+    with _beside(target, unfinished_file) as work:
+        yield work
+        if sync:
+            with work.open("r+b") as file:
+                os.fsync(file.fileno())
+        # The folder was made for this user alone.
+        if not secret:
+            work.chmod(0o666 & ~umask())
+        work.replace(target)
+        if sync:
+            sync_path(target.parent)

@@ -19,6 +19,8 @@ from zlib import crc32
 
 import numpy as np
 
+__all__ = ["CHECKED", "FOLDER", "LEVELS", "load", "missing", "stamp"]
+
 CHECKED = os.environ.get("INLINK_CHECK_BOUNDS", "") not in ("", "0")
 """Whether kernels raise IndexError for an index outside of its array, as ``INLINK_CHECK_BOUNDS=1`` asks for.
 

@@ -134,20 +134,19 @@ def neighbourhood(
     if around:
         whom += f", in blue {'all' if others == around else f'the {others:,} best of'} {around:,} nodes"
         whom += " that link there or are linked from there"
-    facts = f"{whom}; {_counted(len(drawn), len(drawn) + len(left))}; areas by {name}"
+    links = counted(len(drawn), "link")
+    if left:
+        links = f"the {len(drawn):,} most specific of {len(drawn) + len(left):,} links"
+    facts = f"{whom}; {links}; areas by {name}"
     if left_out:
         facts += f"; labels without {drawable(cut(left_out, LABEL))}"
-    ax = _axes(ax)
+    if ax is None:
+        # The layout of labels needs a position that does not depend on the content.
+        ax = Picture(figsize=SIZE, dpi=DPI).add_axes((0.015, 0.015, 0.97, 0.88))
     _draw(ax, texts, values[chosen], len(centres), drawn)
     dress(ax, title, facts)
     ax.grid(visible=False)
     return ax
-
-
-def _counted(drawn: int, arcs: int) -> str:
-    if drawn < arcs:
-        return f"the {drawn:,} most specific of {arcs:,} links"
-    return counted(arcs, "link")
 
 
 # -- what to draw -----------------------------------------------------------------------------------------------
@@ -162,13 +161,6 @@ def _chosen(graph: Graph, values: Float64Array, centres: list[int], nodes: int) 
 
 
 # -- layout --------------------------------------------------------------------------------------------------------
-
-
-def _axes(ax: Axes | None) -> Axes:
-    """Axes whose position does not depend on the content, because the layout of labels needs a fixed position."""
-    if ax is not None:
-        return ax
-    return Picture(figsize=SIZE, dpi=DPI).add_axes((0.015, 0.015, 0.97, 0.88))
 
 
 def _layout(

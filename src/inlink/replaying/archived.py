@@ -24,7 +24,7 @@ from inlink.replaying.web import (
     plain_columns,
 )
 from inlink.sources.archive import archives_in
-from inlink.urls import Base, canonical
+from inlink.urls.canonical import Base, canonical
 
 __all__ = ["web_of_archive"]
 

@@ -32,7 +32,8 @@ def short_labels(names: Sequence[str], most: int = 34) -> tuple[list[str], str]:
         host = ""
     else:
         paths = [path for other, path in parts if other == host]
-        shared = os.path.commonprefix(paths)
+        # Folders end at the last slash below.
+        shared = os.path.commonprefix(paths)  # noqa: RUF071
         shared = shared[: shared.rfind("/") + 1]
     labels = []
     for other, path in parts:
