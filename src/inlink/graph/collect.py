@@ -15,6 +15,7 @@ from inlink.base.table import counted
 from inlink.errors import InputError, ParameterError
 from inlink.graph.batches import ArcBatch
 from inlink.graph.checks import check_weights
+from inlink.graph.kernels.arcs import count_sources, count_targets, pack, pack_known, relabel
 from inlink.graph.names import MAX_NODES, Names, NameTable
 from inlink.graph.part import PartFile, PartHeader, PartWriter
 from inlink.graph.ranges import BUCKET, Bins, Block, Ranges, sort_arcs
@@ -78,8 +79,6 @@ class _ArcCollector:
 
     def add(self, batch: ArcBatch) -> None:
         """Take a batch of arcs."""
-        from inlink.graph.kernels.arcs import pack, pack_known
-
         count = len(batch.sources)
         if len(batch.targets) != count or (batch.weights is not None and len(batch.weights) != count):
             raise ParameterError("a batch's sources, targets and weights must have the same length")
@@ -214,8 +213,6 @@ class _ArcCollector:
 
         The last is uint64[n] if there are more arcs than are sorted in memory, else empty.
         """
-        from inlink.graph.kernels.arcs import count_sources, count_targets
-
         many = self._num_arcs > BUCKET
         from_, to = np.zeros(nodes, np.uint64), np.zeros(nodes if many else 0, np.uint64)
         for arcs in self._arcs.blocks():
@@ -233,8 +230,6 @@ class _ArcCollector:
         return sources, from_ > 0, to
 
     def _ranges(self, nodes: int, label: UInt32Array, sources: Bins, task: Work) -> Iterator[Block]:
-        from inlink.graph.kernels.arcs import relabel
-
         if self._num_arcs <= BUCKET:
             arcs, weights = self._arcs.whole(), self._weights.whole()
             relabel(arcs, label)

@@ -71,7 +71,6 @@ def graph_of_table(
             f"{', '.join(missing or chosen) or 'none'}. Select them: inlink.read(table, columns=[…])"
         )
     places = [names.index(name) for name in chosen]
-    # Rankings import this module, and most of them get a graph that is built already.
     from inlink.graph.build import build_graph
 
     return build_graph(_arcs(batches(places), chosen), count=count, into=into)

@@ -13,7 +13,6 @@ from inlink.base.extras import load
 from inlink.base.strings import Strings
 from inlink.errors import ParameterError
 from inlink.graph.batches import ArcBatch
-from inlink.graph.build import build_graph
 from inlink.graph.checks import check_names, check_weights, integers
 from inlink.graph.frames import ArrowTable, graph_of_table, is_table
 from inlink.graph.graph import Graph, Rows
@@ -224,6 +223,8 @@ def _names_of(nodes: Iterable[Any]) -> Names:
 
 def _from_igraph(graph: Any) -> Graph:
     """Make a Graph of an igraph graph: vertices keep their order, and an undirected edge becomes two arcs."""
+    from inlink.graph.build import build_graph
+
     arcs = np.array(graph.get_edgelist(), np.uint32).reshape(-1, 2)
     weights = _weights(graph.es["weight"]) if "weight" in graph.es.attributes() else None
     if not graph.is_directed():
@@ -309,6 +310,9 @@ def graph_of_pairs(
     inlink.errors.ParameterError
         If an arc is not a pair, names and numbers are mixed, or weights and arcs do not fit together.
     """
+    # Rankings import this module, and most of them get a graph that is built already.
+    from inlink.graph.build import build_graph
+
     values = _weights(weights)
     if num_nodes is not None:
         num_nodes = int(_NUM_NODES.check(num_nodes, "`num_nodes`"))

@@ -17,6 +17,8 @@ from inlink.base.memory import BYTES_A_NODE, require_memory
 from inlink.base.progress import Work, track
 from inlink.errors import InputError, ParameterError
 from inlink.graph.collect import MIXED, relabelled
+from inlink.graph.kernels.arcs import relabel
+from inlink.graph.kernels.parts import first_round, load_names, merge_names
 from inlink.graph.names import MAX_NODES
 from inlink.graph.part import NAMES, TEXT, InputPart, NameBlock, PartFile, PartHeader, PartWriter
 from inlink.graph.ranges import Bins, Ranges
@@ -106,8 +108,6 @@ def _merge_arcs(
     scratch: Path,
     task: Work,
 ) -> None:
-    from inlink.graph.kernels.arcs import relabel
-
     nodes = merged.num_nodes
     sources, targets = Bins(nodes), Bins(nodes)
     linking = np.zeros(nodes, np.bool_)
@@ -182,8 +182,6 @@ class _Lanes:
 
     def fill(self, lane: int) -> None:
         """Keep the numbers of the names of a lane, and give it the next block of its part."""
-        from inlink.graph.kernels.parts import load_names
-
         count = int(self.counts[lane])
         last: UInt8Array = np.empty(0, np.uint8)
         if count:
@@ -213,8 +211,6 @@ def _label(part: InputPart) -> str:
 
 def _merge_names(parts: Sequence[InputPart], sink: Sink, maps: _Maps, task: Work) -> int:
     """Give the names of all parts to a sink, in byte order and each once. Return their number."""
-    from inlink.graph.kernels.parts import first_round, merge_names
-
     lanes = _Lanes(parts, maps)
     losers = np.zeros(len(lanes.over), np.uint64)
     winner = int(first_round(losers, lanes.texts, lanes.ends, lanes.place, lanes.same, lanes.over))

@@ -18,6 +18,16 @@ from inlink.base.arrays import Float64Array, UInt8Array, UInt32Array, UInt64Arra
 from inlink.base.progress import Work
 from inlink.base.zstd import ZstdCompressor, ZstdDecompressor, ZstdError
 from inlink.errors import InputError
+from inlink.graph.kernels.parts import (
+    decode_arcs,
+    decode_counts,
+    decode_names,
+    decode_rows,
+    encode_arcs,
+    encode_counts,
+    encode_names,
+    measure_names,
+)
 
 VERSION = 1
 ARCS = 1 << 18
@@ -162,8 +172,6 @@ class PartWriter:
         inlink.errors.InputError
             If a name is longer than 256 MiB.
         """
-        from inlink.graph.kernels.parts import encode_names
-
         low, count = 0, len(offsets) - 1
         while low < count:
             high = int(np.searchsorted(offsets, offsets[low] + np.uint64(TEXT), "right")) - 1
@@ -198,8 +206,6 @@ class PartWriter:
 
     def rows(self, low: int, high: int, arcs: UInt64Array, weights: Float64Array) -> None:
         """Add the sorted arcs of the nodes in ``range(low, high)``. Weights may be empty unless they are kept."""
-        from inlink.graph.kernels.parts import encode_arcs
-
         for start in range(0, len(arcs), ARCS):
             block = arcs[start : start + ARCS]
             # These are long enough for arcs out of order too. Readers refuse such parts.
@@ -312,8 +318,6 @@ class PartFile:
 
     def names(self) -> Iterator[NameBlock]:
         """The names in byte order; at most :data:`NAMES` in a block."""
-        from inlink.graph.kernels.parts import decode_names, measure_names
-
         last: UInt8Array = np.empty(0, np.uint8)
         total = 0
         for _, count, (shared, lengths, rest) in self._blocks(b"N"):
@@ -331,8 +335,6 @@ class PartFile:
 
     def degrees(self) -> Iterator[tuple[UInt64Array, UInt64Array]]:
         """Sources of arcs, and the number of arcs of each; a source may come twice."""
-        from inlink.graph.kernels.parts import decode_rows
-
         for _, count, (rows,) in self._blocks(b"A", 1):
             sources, degrees = np.empty((2, min(count, ARCS)), np.uint64)
             number = int(decode_rows(rows, np.uint64(self.header.num_nodes), sources, degrees))
@@ -342,8 +344,6 @@ class PartFile:
 
     def arcs(self) -> Iterator[ArcBlock]:
         """The arcs in order."""
-        from inlink.graph.kernels.parts import decode_arcs
-
         zero, total, last = np.uint64(0), 0, np.uint64(0)
         for coding, count, (rows, targets, values) in self._blocks(b"A"):
             total += count
@@ -374,8 +374,6 @@ class PartFile:
 
 def pack_weights(weights: Float64Array | None) -> tuple[bytes, UInt8Array]:
     """Encode weights as LEB128 if all are whole, else as float64. Return the name of the coding, and the bytes."""
-    from inlink.graph.kernels.parts import encode_counts
-
     if weights is None or not len(weights):
         return b"-", np.empty(0, np.uint8)
     if weights.max() < _WHOLE and (weights == np.floor(weights)).all():
@@ -386,8 +384,6 @@ def pack_weights(weights: Float64Array | None) -> tuple[bytes, UInt8Array]:
 
 def unpack_weights(coding: bytes, values: UInt8Array, count: int) -> Float64Array | None:
     """Decode ``count`` weights of :func:`pack_weights`. None if there are no weights, or if they are damaged."""
-    from inlink.graph.kernels.parts import decode_counts
-
     if coding == b"n":
         weights = np.empty(count, np.float64)
         return weights if decode_counts(values, weights) else None

@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from inlink.base.arrays import Float64Array, UInt32Array, UInt64Array, distinct
+from inlink.graph.kernels.arcs import sort_digits
+from inlink.graph.kernels.parts import count_bins, decode_arcs, encode_arcs, split_targets
 from inlink.graph.part import pack_weights, unpack_weights
 
 Block = tuple[int, int, UInt64Array, Float64Array]
@@ -54,8 +56,6 @@ class Bins:
 
     def add_targets(self, arcs: UInt64Array, places: UInt32Array) -> None:
         """Count arcs by the place of their target."""
-        from inlink.graph.kernels.parts import count_bins
-
         count_bins(arcs, places, self.shift, self.counts)
 
 
@@ -100,8 +100,6 @@ class Ranges:
         Arcs must be sorted if they are cut by source. If they are cut by target, they may be in any order.
         """
         if self._by_target and len(self._pieces) > 1:
-            from inlink.graph.kernels.parts import split_targets
-
             out, out_weights = np.empty_like(arcs), np.empty_like(weights)
             counted = np.empty(len(self._pieces) + 1, np.uint64)
             split_targets(arcs, weights, self._shift, self._range_of, out, out_weights, counted)
@@ -116,8 +114,6 @@ class Ranges:
             self._flush()
 
     def _keep(self, place: int, arcs: UInt64Array, weights: Float64Array) -> None:
-        from inlink.graph.kernels.parts import encode_arcs
-
         count = len(arcs)
         if len(self._targets) < 5 * count:
             self._rows, self._targets = np.empty(10 * count, np.uint8), np.empty(5 * count, np.uint8)
@@ -150,8 +146,6 @@ class Ranges:
 
     def each(self) -> Iterator[Block]:
         """Yield the ranges in order, with their arcs in order of arrival. Remove the files."""
-        from inlink.graph.kernels.parts import decode_arcs
-
         if any(self._written):
             self._flush()
         for place, count in enumerate(self._counts):
@@ -188,8 +182,6 @@ def sort_arcs(
 
     Arcs without weights are sorted in place. A copy of the arcs is in memory until they are sorted.
     """
-    from inlink.graph.kernels.arcs import sort_digits
-
     if len(weights):
         order = np.lexsort((weights, arcs)) if by_weight else np.argsort(arcs)
         return arcs[order], weights[order]

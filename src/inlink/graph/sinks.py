@@ -9,6 +9,7 @@ from inlink.base.arrays import BoolArray, Float64Array, UInt8Array, UInt32Array,
 from inlink.base.folder import ArrayWriter, FolderWriter
 from inlink.base.progress import Work
 from inlink.graph.coded import InlinkWriter, OutlinkWriter
+from inlink.graph.kernels.arcs import count_rows, count_targets, low_halves, merge, place, relabel
 from inlink.graph.part import PartHeader, PartWriter
 from inlink.graph.ranges import Bins, Block, Ranges, sort_arcs
 
@@ -93,8 +94,6 @@ class FolderSink:
 
     def rows(self, low: int, high: int, arcs: UInt64Array, sums: Float64Array) -> None:
         """Add the sorted arcs of the nodes in ``range(low, high)``, each once, and their weights if they are kept."""
-        from inlink.graph.kernels.arcs import count_rows, count_targets, low_halves, relabel
-
         ends = np.zeros(high - low + 1, np.uint64)
         count_rows(arcs, np.uint64(low), ends)
         np.cumsum(ends, out=ends)
@@ -113,8 +112,6 @@ class FolderSink:
 
     def close(self, task: Work) -> None:
         """Write the inlinks."""
-        from inlink.graph.kernels.arcs import place
-
         self._out.close()
         del self._places
         for low, high, arcs, weights in self._inward.each():
@@ -162,8 +159,6 @@ added up yet.
 
 def write_rows(ranges: Iterable[Block], sink: Sink, task: Work) -> None:
     """Sort each range of arcs, merge equal arcs, and give the rows to a sink."""
-    from inlink.graph.kernels.arcs import merge
-
     for low, high, arcs, weights in ranges:
         task.advance(len(arcs))
         # Sums of floats must not depend on the order of the input.

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.names import Names
-from inlink.graph.part import InputPart
+
+if TYPE_CHECKING:
+    from inlink.graph.part import InputPart
 
 
 @dataclass
@@ -43,7 +45,7 @@ class Source:
     level: Level | None = None
     fractional: bool = False
     origin: dict[str, Any] = field(default_factory=dict)
-    part: InputPart | None = None
+    part: "InputPart | None" = None
     stated: str = ""
     bounded: bool = False
     max_node: int | None = None
