@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inlink.base.arrays import AnyArray, BoolArray, UInt32Array, UInt64Array
+from inlink.base.extras import load
 from inlink.base.folder import Folder, is_kind
 from inlink.base.memory import require_memory
 from inlink.base.table import counted, html_table
@@ -35,6 +36,7 @@ from inlink.graph.rows import (
     unsplit,
 )
 from inlink.graph.rows import Rows as Rows
+from inlink.graph.views import Degrees, Edges, Nodes, arc_batches
 
 if TYPE_CHECKING:
     import igraph
@@ -42,7 +44,6 @@ if TYPE_CHECKING:
     import scipy.sparse
 
     from inlink.graph.interop import GraphLike
-    from inlink.graph.views import Degrees, Edges, Nodes
     from inlink.urls.columns import HostNames
 
 KIND = "graph"
@@ -422,17 +423,13 @@ class Graph:
             raise AttributeError(f"a Graph has no attribute {name!r}{remedy}", name=name, obj=self)
 
     @property
-    def nodes(self) -> "Nodes":
+    def nodes(self) -> Nodes:
         """The nodes, by name, or by number if there are no names: a sequence, and a table for Arrow's readers."""
-        from inlink.graph.views import Nodes
-
         return Nodes(self.names, self.num_nodes)
 
     @property
-    def edges(self) -> "Edges":
+    def edges(self) -> Edges:
         """The arcs as pairs of nodes: a collection, and a table for Arrow's readers."""
-        from inlink.graph.views import Edges
-
         return Edges(self)
 
     @property
@@ -538,9 +535,8 @@ class Graph:
         return self.nodes.at(self.inlinks(node))
 
     @property
-    def degree(self) -> "Degrees":
+    def degree(self) -> Degrees:
         """The number of inlinks and outlinks of a node together, as :attr:`in_degree`. A self-loop counts twice."""
-        from inlink.graph.views import Degrees
 
         def of_node(node: int | str | bytes) -> int:
             number = self.node(node)
@@ -549,12 +545,11 @@ class Graph:
         return Degrees(self.nodes, of_node, lambda: self.indegrees.astype(np.uint64) + self.outdegrees)
 
     @property
-    def in_degree(self) -> "Degrees":
+    def in_degree(self) -> Degrees:
         """The number of inlinks of a node: ``graph.in_degree(node)`` or ``graph.in_degree[node]``.
 
         In a loop, pairs of nodes and numbers: ``dict(graph.in_degree)``. :attr:`indegrees` is an array of all.
         """
-        from inlink.graph.views import Degrees
 
         def of_node(node: int | str | bytes) -> int:
             if self._in_rows is None and self.coded_in_rows is None:
@@ -565,10 +560,8 @@ class Graph:
         return Degrees(self.nodes, of_node, lambda: self.indegrees)
 
     @property
-    def out_degree(self) -> "Degrees":
+    def out_degree(self) -> Degrees:
         """The number of outlinks of a node, as :attr:`in_degree`. :attr:`outdegrees` is an array of all."""
-        from inlink.graph.views import Degrees
-
         return Degrees(self.nodes, lambda node: len(self.outlinks(node)), lambda: self.outdegrees)
 
     def outlinks(self, node: int | str | bytes) -> UInt32Array:
@@ -769,15 +762,34 @@ class Graph:
         The column numbers are shared, not copied, if there are fewer than 2³¹ nodes and arcs (SciPy's limit for 32-bit
         indices). Row pointers and weights are made: 4 bytes a node, and one number of ``dtype`` an arc.
         """
-        from inlink.graph.interop import to_scipy
-
-        return to_scipy(self, dtype)
+        sparse = load("scipy.sparse", "scipy", "to_scipy")
+        rows, n = self.out_rows, self.num_nodes
+        weights = (
+            np.ones(len(rows.nodes), dtype)
+            if rows.weights is None
+            else rows.weights.astype(dtype, copy=False)
+        )
+        small = max(n, len(rows.nodes)) < 2**31
+        indices = rows.nodes.view(np.int32) if small else rows.nodes.astype(np.int64)
+        indptr = rows.offsets.astype(np.int32) if small else rows.offsets.view(np.int64)
+        matrix: scipy.sparse.csr_array = sparse.csr_array(
+            (weights, indices, indptr), shape=(n, n), copy=False
+        )
+        matrix.has_sorted_indices = matrix.has_canonical_format = True
+        return matrix
 
     def to_networkx(self) -> "networkx.DiGraph[Any]":
         """A NetworkX DiGraph whose nodes are this graph's names (or numbers), weights as ``weight``."""
-        from inlink.graph.interop import to_networkx
-
-        return to_networkx(self)
+        result: networkx.DiGraph[Any] = load("networkx", "networkx", "to_networkx").DiGraph()
+        labels: list[Any] = list(self.nodes)
+        result.add_nodes_from(labels)
+        for sources, targets, weights in arc_batches(self, 1 << 16):
+            ends = (map(labels.__getitem__, side.tolist()) for side in (sources, targets))
+            if weights is None:
+                result.add_edges_from(zip(*ends, strict=True))
+            else:
+                result.add_weighted_edges_from(zip(*ends, weights.tolist(), strict=True))
+        return result
 
     def to_igraph(self) -> "igraph.Graph":
         """An igraph graph, directed, its vertices in the order of the nodes; names as ``name``, weights as ``weight``.
@@ -787,9 +799,15 @@ class Graph:
         inlink.errors.MissingExtraError
             If igraph is not installed.
         """
-        from inlink.graph.interop import to_igraph
-
-        return to_igraph(self)
+        rows = self.out_rows
+        sources = np.repeat(np.arange(self.num_nodes, dtype=np.int64), np.diff(rows.offsets).astype(np.int64))
+        edges = np.column_stack([sources, rows.nodes.astype(np.int64)])
+        result = load("igraph", None, "to_igraph()").Graph(n=self.num_nodes, edges=edges, directed=True)
+        if self.names is not None:
+            result.vs["name"] = list(self.names)
+        if rows.weights is not None:
+            result.es["weight"] = rows.weights.tolist()
+        return result  # type: ignore[no-any-return]
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The arcs as a stream for Arrow's readers, such as Polars and DuckDB; the same as that of :attr:`edges`."""

@@ -1,4 +1,4 @@
-"""Graphs of pairs in memory, from and to SciPy, NetworkX and igraph, and from data frames."""
+"""Graphs of pairs in memory, of SciPy, NetworkX and igraph, and of data frames."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,12 +17,9 @@ from inlink.graph.checks import check_names, check_weights, integers
 from inlink.graph.frames import ArrowTable, graph_of_table, is_table
 from inlink.graph.graph import Graph, Rows
 from inlink.graph.names import MAX_NODES, Names
-from inlink.graph.views import arc_batches
 
 if TYPE_CHECKING:
-    import igraph
     import networkx
-    import scipy.sparse
 
 
 class SparseMatrix(Protocol):
@@ -176,21 +173,6 @@ def _increase(offsets: UInt64Array, nodes: UInt32Array) -> bool:
     return bool(rises.all())
 
 
-def to_scipy(graph: Graph, dtype: npt.DTypeLike = np.float64) -> "scipy.sparse.csr_array":
-    """See :meth:`inlink.Graph.to_scipy`."""
-    sparse = load("scipy.sparse", "scipy", "to_scipy")
-    rows, n = graph.out_rows, graph.num_nodes
-    weights = (
-        np.ones(len(rows.nodes), dtype) if rows.weights is None else rows.weights.astype(dtype, copy=False)
-    )
-    small = max(n, len(rows.nodes)) < 2**31
-    indices = rows.nodes.view(np.int32) if small else rows.nodes.astype(np.int64)
-    indptr = rows.offsets.astype(np.int32) if small else rows.offsets.view(np.int64)
-    matrix: scipy.sparse.csr_array = sparse.csr_array((weights, indices, indptr), shape=(n, n), copy=False)
-    matrix.has_sorted_indices = matrix.has_canonical_format = True
-    return matrix
-
-
 def from_networkx(graph: "networkx.Graph[Any]", weight: str | None = "weight") -> Graph:
     """Make a Graph of a NetworkX graph: nodes keep their order, and an undirected edge becomes two arcs.
 
@@ -242,44 +224,6 @@ def _from_igraph(graph: Any) -> Graph:
     )
 
 
-def to_networkx(graph: Graph) -> "networkx.DiGraph[Any]":
-    """See :meth:`inlink.Graph.to_networkx`."""
-    nx = load("networkx", "networkx", "to_networkx")
-    result: networkx.DiGraph[Any] = nx.DiGraph()
-    labels: list[Any] = list(range(graph.num_nodes)) if graph.names is None else list(graph.names)
-    result.add_nodes_from(labels)
-    for sources, targets, weights in arc_batches(graph, _ARCS):
-        ends = (map(labels.__getitem__, side.tolist()) for side in (sources, targets))
-        if weights is None:
-            result.add_edges_from(zip(*ends, strict=True))
-        else:
-            result.add_weighted_edges_from(zip(*ends, weights.tolist(), strict=True))
-    return result
-
-
-def to_igraph(graph: Graph) -> "igraph.Graph":
-    """See :meth:`inlink.Graph.to_igraph`.
-
-    Raises
-    ------
-    inlink.errors.MissingExtraError
-        If igraph is not installed.
-    """
-    igraph = load("igraph", None, "to_igraph()")
-    rows = graph.out_rows
-    sources = np.repeat(np.arange(graph.num_nodes, dtype=np.int64), np.diff(rows.offsets).astype(np.int64))
-    result = igraph.Graph(
-        n=graph.num_nodes, edges=np.column_stack([sources, rows.nodes.astype(np.int64)]), directed=True
-    )
-    if graph.names is not None:
-        result.vs["name"] = list(graph.names)
-    if rows.weights is not None:
-        result.es["weight"] = rows.weights.tolist()
-    return result
-
-
-# Arcs that are given to NetworkX at a time.
-_ARCS = 1 << 16
 _NUM_NODES = Parameter(name="num_nodes", kind=int, at_least=0, at_most=MAX_NODES)
 
 

@@ -21,7 +21,7 @@ import inlink
 from inlink.base.arrays import AnyArray, Float64Array
 from inlink.errors import InlinkError, ParameterError
 from inlink.graph.graph import Graph
-from inlink.graph.interop import from_scipy, to_networkx
+from inlink.graph.interop import from_scipy
 from inlink.rank.ranking import Ranking
 
 # Products of the matrix in one restart of NetworkX's ARPACK, whose restarts `max_iter` counts.
@@ -146,12 +146,12 @@ def convert_from_nx(
 def convert_to_nx(result: Any, **_: Any) -> Any:
     """Return a graph of this backend as a NetworkX graph; other results as they are."""
     if isinstance(result, Graph):
-        return to_networkx(result)
+        return result.to_networkx()
     if not isinstance(result, LinkGraph):
         return result
-    graph = to_networkx(result.weights)
+    graph = result.weights.to_networkx()
     if result.weights is not result.graph:
-        graph.add_edges_from(to_networkx(result.graph).edges - graph.edges, weight=0)
+        graph.add_edges_from(result.graph.to_networkx().edges - graph.edges, weight=0)
     graph = nx.relabel_nodes(graph, dict(enumerate(result.nodes)))
     return graph if result.directed else graph.to_undirected()
 
