@@ -807,7 +807,7 @@ class Graph:
             result.vs["name"] = list(self.names)
         if rows.weights is not None:
             result.es["weight"] = rows.weights.tolist()
-        return result  # type: ignore[no-any-return]
+        return result
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The arcs as a stream for Arrow's readers, such as Polars and DuckDB; the same as that of :attr:`edges`."""
