@@ -72,6 +72,7 @@ def test_a_ranking_is_kept_with_its_graph(name: str, tmp_path):
     numbers = {"walks": np.int64(4)} if name == "mcmc" else {"k": np.int64(2)} if takes(name, "k") else {}
     ranking = rank(name, graph, **numbers)
     assert ranking.algorithm == name
+    assert 0 < ranking.elapsed < 3600
     ranking.save(graph)
     again = Ranking.load(graph, name)
     for field in (

@@ -211,11 +211,15 @@ def _fetches_of(block: list[_Page]) -> Fetches:
     urls, times, links = zip(*block, strict=True) if block else ((), (), ())
     counts = np.array([len(targets) for targets in links], np.int64)
     return Fetches(
-        Strings.of(urls), np.array(times, np.int64), _offsets(counts), Strings.of(chain.from_iterable(links))
+        Strings.of(urls),
+        np.array(times, np.int64),
+        offsets_of(counts),
+        Strings.of(chain.from_iterable(links)),
     )
 
 
-def _offsets(counts: Int64Array) -> Int64Array:
+def offsets_of(counts: Int64Array) -> Int64Array:
+    """Return where each of several rows begins, and the end of the last one, from the numbers of their entries."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
 
 
@@ -451,7 +455,7 @@ def fetches_of_webgraph(graph: Graph) -> Iterator[Fetches]:
         begins, ends = np.zeros(len(nodes), np.int64), np.zeros(len(nodes), np.int64)
         begins[there] = rows.offsets[nodes[there]]
         ends[there] = rows.offsets[nodes[there] + 1]
-        offsets = _offsets(ends - begins)
+        offsets = offsets_of(ends - begins)
         places = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], ends - begins)
         yield Fetches(
             urls, np.asarray(have["times"][start:stop]), offsets, graph.names.take(rows.nodes[places])

@@ -8,11 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-_INT = struct.Struct(">i")
-_LONG = struct.Struct(">q")
-_FLOAT = struct.Struct(">f")
-_SHORT = struct.Struct(">H")
-
 V = TypeVar("V")
 
 
@@ -40,23 +35,19 @@ class Fields:
 
     def byte(self) -> int:
         """Read a signed byte."""
-        value = self.take(1)[0]
-        return value - 256 if value > 127 else value
+        return int.from_bytes(self.take(1), "big", signed=True)
 
     def int32(self) -> int:
         """Read a signed 32-bit integer."""
-        value: int = _INT.unpack(self.take(4))[0]
-        return value
+        return int.from_bytes(self.take(4), "big", signed=True)
 
     def int64(self) -> int:
         """Read a signed 64-bit integer."""
-        value: int = _LONG.unpack(self.take(8))[0]
-        return value
+        return int.from_bytes(self.take(8), "big", signed=True)
 
     def float32(self) -> float:
         """Read a 32-bit float."""
-        value: float = _FLOAT.unpack(self.take(4))[0]
-        return value
+        return float(struct.unpack(">f", self.take(4))[0])
 
     def vint(self) -> int:
         """Read an integer of 1 to 9 bytes. The first byte is the number (-112 to 127), or gives length and sign."""
@@ -73,7 +64,7 @@ class Fields:
 
     def utf(self) -> bytes:
         """Read a string written by Java's writeUTF: the length in two bytes, then modified UTF-8."""
-        return self.take(int(_SHORT.unpack(self.take(2))[0]))
+        return self.take(int.from_bytes(self.take(2), "big"))
 
     def string(self) -> bytes | None:
         """Read a string written by WritableUtils.writeString: the length in four bytes, -1 for null, then UTF-8."""

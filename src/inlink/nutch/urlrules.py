@@ -24,7 +24,7 @@ import numpy as np
 from inlink.base.strings import Strings
 from inlink.errors import InputError, ParameterError
 from inlink.nutch.entries import read_entries, read_whole
-from inlink.nutch.fetches import Fetches
+from inlink.nutch.fetches import Fetches, offsets_of
 from inlink.rank.nutch_sites import site_names
 from inlink.urls.patterns import Pattern, compiled
 
@@ -119,8 +119,7 @@ class NutchUrlRules:
         row_of = np.repeat(np.arange(len(counts)), counts)
         links = links & pages[row_of]
         kept = np.bincount(row_of[links], minlength=len(counts))[pages]
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)])
-        return Fetches(sources.filter(pages), fetches.times[pages], offsets, targets.filter(links))
+        return Fetches(sources.filter(pages), fetches.times[pages], offsets_of(kept), targets.filter(links))
 
     def _column(self, names: Strings) -> Strings:
         kept = names.by_value(self)

@@ -43,6 +43,7 @@ from inlink.nutch.fetches import (
     is_nutch_webgraph,
     is_segment,
     nothing,
+    offsets_of,
     segments_in,
     unparsed_parts,
 )
@@ -295,7 +296,7 @@ class _Spill:
                 yield Fetches(
                     Strings(text, places).filter(mask),
                     times[mask],
-                    np.concatenate([np.zeros(1, np.int64), np.cumsum(counts[mask])]),
+                    offsets_of(counts[mask]),
                     Strings(link_text, link_places).filter(np.repeat(mask, counts)),
                 )
 

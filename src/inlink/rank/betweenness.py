@@ -24,21 +24,20 @@ without inlinks or outlinks has the value 0, for which no sample is needed.
 """
 
 import math
-import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from msgspec.structs import replace
 
 from inlink.base.arrays import Float64Array, UInt32Array
-from inlink.base.declare import Parameter, checked, parameters_of
+from inlink.base.declare import Parameter, parameters_of
 from inlink.base.progress import track
 from inlink.graph.components import components
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import require_vectors
 from inlink.rank.parameters import Confidence, Normalized, Sample, Seed, ThreadCount
-from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of
+from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of, timed
 
 if TYPE_CHECKING:
     from inlink.rank.kernels.betweenness import DependencySums
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
 STRETCH = 1 << 25
 
 
-@checked
+@timed
 def betweenness(
     graph: GraphLike,
     *,
@@ -98,7 +97,6 @@ def betweenness(
     >>> betweenness(Graph.from_arcs([(0, 1), (1, 2)])).values.tolist()
     [0.0, 0.5, 0.0]
     """
-    began = time.perf_counter()
     graph = as_graph(graph)
     n = graph.num_nodes
     check_sample(n, k)
@@ -127,7 +125,6 @@ def betweenness(
         graph,
         "betweenness",
         values,
-        began,
         error_bound=None if sampled else rounding(graph) * float(values.sum()),
         iterations=len(sources) if sampled else 0,
         converged=not sampled,

@@ -22,14 +22,13 @@ arcs, and the last ones touch only the nodes that still change.
 """
 
 import math
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
 from inlink.base.arrays import Float64Array, UInt64Array
-from inlink.base.declare import Parameter, checked
+from inlink.base.declare import Parameter
 from inlink.base.progress import track
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
@@ -37,7 +36,7 @@ from inlink.graph.interop import GraphLike, as_graph
 from inlink.graph.rows import Rows, SplitRows
 from inlink.rank.inputs import require_vectors
 from inlink.rank.parameters import Seed, ThreadCount
-from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of
+from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of, timed
 
 if TYPE_CHECKING:
     from inlink.rank.kernels.paths import DistanceSums
@@ -73,7 +72,7 @@ LOG2M = 8
 """Log₂ of the number of registers of an estimate's counters, if not given."""
 
 
-@checked
+@timed
 def closeness(
     graph: GraphLike,
     *,
@@ -125,7 +124,7 @@ def closeness(
     return _ranking(graph, "closeness", parameters, values_of, exact, log2m, runs, seed, threads)
 
 
-@checked
+@timed
 def harmonic(
     graph: GraphLike,
     *,
@@ -193,7 +192,6 @@ def _ranking(
     threads: int | None,
 ) -> Ranking:
     """Return a ranking by the sums of distances, or of inverse distances for harmonic centrality."""
-    began = time.perf_counter()
     graph = as_graph(given_graph)
     if exact and log2m is not None:
         raise ParameterError("`log2m` applies only to estimates: give `exact` or `log2m`, not both")
@@ -205,7 +203,7 @@ def _ranking(
         bound = all_sums.reached.sum() / (2 * unit) + 4 * ROUNDOFF * values.sum()
         if not inverse:
             bound = 5 * ROUNDOFF * values.sum()
-        return ranking_of(graph, algorithm, values, began, error_bound=float(bound), parameters=parameters)
+        return ranking_of(graph, algorithm, values, error_bound=float(bound), parameters=parameters)
     from inlink.rank.hyperball import STANDARD_ERROR, mean_of_runs
 
     require_vectors(graph, node=44 if runs == 1 else 72)
@@ -222,7 +220,6 @@ def _ranking(
         graph,
         algorithm,
         values,
-        began,
         iterations=steps,
         converged=False,
         note=f"{by}: relative standard error {error:.2g}{seen}; this is not a bound",

@@ -5,19 +5,18 @@ With ``normalized``, the value is divided by n − 1, as in NetworkX's ``degree_
 arcs of a multigraph. Here this is ``weighted=True`` on a graph that was built with counts.
 """
 
-import time
 from typing import Annotated, Literal
 
 import numpy as np
 
-from inlink.base.declare import Parameter, checked
+from inlink.base.declare import Parameter
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import require_vectors, strengths, use_weights
 from inlink.rank.parameters import Normalized
-from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of
+from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of, timed
 
 
-@checked
+@timed
 def degree(
     graph: GraphLike,
     *,
@@ -49,7 +48,6 @@ def degree(
     inlink.errors.ParameterError
         If the direction is not one of these, or ``weighted`` is set and the graph has no weights.
     """
-    began = time.perf_counter()
     graph = as_graph(graph)
     use = use_weights(graph, weighted)
     require_vectors(graph, node=32)
@@ -66,7 +64,6 @@ def degree(
         graph,
         "degree",
         values,
-        began,
         error_bound=float(roundings * ROUNDOFF * values.sum()),
         parameters={"direction": direction, "normalized": normalized, "weighted": use},
     )

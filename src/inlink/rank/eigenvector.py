@@ -21,13 +21,12 @@ the ranking reports it. A graph without a cycle has λ₁ = 0, and all values ar
 larger by a factor that depends on all other eigenvectors, which are not known.
 """
 
-import time
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from inlink.base.arrays import BoolArray, Float64Array, UInt32Array
-from inlink.base.declare import Parameter, checked
+from inlink.base.declare import Parameter
 from inlink.base.progress import track
 from inlink.errors import ParameterError
 from inlink.graph.components import components, reachable
@@ -36,7 +35,7 @@ from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import node_values, require_vectors, use_weights
 from inlink.rank.krylov import length_of, principal_vector
 from inlink.rank.parameters import MaxIter, Start, ThreadCount, Tolerance, Weighted
-from inlink.rank.ranking import Ranking, ranking_of
+from inlink.rank.ranking import Ranking, ranking_of, timed
 from inlink.rank.rowsums import RowSums
 
 SHIFT = 1 / 8
@@ -48,7 +47,7 @@ BASIS = 10
 APART = 1e-2
 
 
-@checked
+@timed
 def eigenvector(
     graph: GraphLike,
     *,
@@ -97,7 +96,6 @@ def eigenvector(
     >>> ranking.values.round(3).tolist(), ranking.converged, ranking.unique
     ([0.727, 0.548, 0.414], True, True)
     """
-    began = time.perf_counter()
     graph = as_graph(graph)
     max_iter = 1000 if max_iter is None else max_iter
     require_vectors(graph, node=160)
@@ -129,7 +127,6 @@ def eigenvector(
         graph,
         "eigenvector",
         solution.x,
-        began,
         residual=solution.residual,
         iterations=solution.rounds,
         converged=not solution.x.any() or (tol is not None and solution.residual <= tol),

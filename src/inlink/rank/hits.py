@@ -16,19 +16,18 @@ another start gives another answer. So λ₂/λ₁ is estimated by rounds on a r
 answer. If the estimate is 1, the ranking's ``note`` says so.
 """
 
-import time
 from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
 
 from inlink.base.arrays import Float64Array
-from inlink.base.declare import Parameter, checked
+from inlink.base.declare import Parameter
 from inlink.base.progress import track
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import NodeValues, distribution, node_values, require_vectors, use_weights
 from inlink.rank.parameters import MaxIter, Start, ThreadCount, Tolerance, Weighted
-from inlink.rank.ranking import Ranking, ranking_of
+from inlink.rank.ranking import Ranking, ranking_of, timed
 from inlink.rank.rowsums import RowSums
 
 # Rounds for the second eigenvalue. They distinguish λ₂/λ₁ = 1 from 0.99, except with an unlucky start.
@@ -37,7 +36,7 @@ PROBES = 40
 TIE = 1e-3
 
 
-@checked
+@timed
 def hits(
     graph: GraphLike,
     *,
@@ -86,7 +85,6 @@ def hits(
     >>> ranking.top(2)
     [('a', 0.618...), ('b', 0.381...)]
     """
-    began = time.perf_counter()
     graph = as_graph(graph)
     max_iter = 1000 if max_iter is None else max_iter
     require_vectors(graph, node=88)
@@ -118,7 +116,6 @@ def hits(
         graph,
         "hits",
         a,
-        began,
         hubs=h,
         residual=moved,
         iterations=2 * rounds,

@@ -23,14 +23,13 @@ its correction is not used, and the rounds continue.
 """
 
 import math
-import time
 from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
 from inlink.base.arrays import Float64Array
-from inlink.base.declare import Parameter, checked
+from inlink.base.declare import Parameter
 from inlink.base.progress import track
 from inlink.errors import ParameterError
 from inlink.graph.components import components
@@ -40,7 +39,7 @@ from inlink.rank.eigenvector import SHIFT
 from inlink.rank.inputs import require_vectors, use_weights
 from inlink.rank.krylov import solve
 from inlink.rank.parameters import MaxIter, Normalized, ThreadCount, Tolerance, Weighted, check_rounds
-from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of
+from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of, timed
 from inlink.rank.rowsums import RowSums
 
 # Products in one run of GMRES, and rounds before the first run. The rounds double after each run that does not help.
@@ -54,7 +53,7 @@ KNOWN = 1e-3
 TINY = 1e-290
 
 
-@checked
+@timed
 def katz(
     graph: GraphLike,
     *,
@@ -106,7 +105,6 @@ def katz(
     >>> ranking.values.tolist(), ranking.converged
     ([1.0, 1.5, 2.25], True)
     """
-    began = time.perf_counter()
     graph = as_graph(graph)
     check_rounds(tol, max_iter)
     use = use_weights(graph, weighted)
@@ -122,7 +120,6 @@ def katz(
         graph,
         "katz",
         values,
-        began,
         error_bound=error * float(np.abs(values).sum()) if len(x) else 0.0,
         iterations=rounds,
         converged=tol is not None and share <= tol,

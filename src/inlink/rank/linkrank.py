@@ -20,7 +20,6 @@ in no defined order. This module computes in 64 bits, so Nutch's own figures agr
 """
 
 import math
-import time
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -28,7 +27,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from inlink.base.arrays import Float64Array
-from inlink.base.declare import Parameter, checked
+from inlink.base.declare import Parameter
 from inlink.base.progress import track
 from inlink.base.threads import Threads
 from inlink.errors import ParameterError
@@ -39,7 +38,7 @@ from inlink.rank.loops import Loops
 from inlink.rank.loops import loops as find_loops
 from inlink.rank.nutch_sites import numbers_of
 from inlink.rank.parameters import MaxIter, ThreadCount, Tolerance
-from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of
+from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of, timed
 
 if TYPE_CHECKING:
     from inlink.rank.kernels.gather import WeightedRows
@@ -49,7 +48,7 @@ ITERATIONS = 10
 _MOST = 10_000
 
 
-@checked
+@timed
 def linkrank(
     graph: GraphLike,
     *,
@@ -108,7 +107,6 @@ def linkrank(
     >>> linkrank(graph, tol=1e-9).converged
     True
     """
-    began = time.perf_counter()
     if damping == 1 and tol is not None:
         raise ParameterError(
             "`damping` must be in [0, 1) if `tol` is given; got 1. Give `max_iter` without `tol`, because nothing "
@@ -125,7 +123,6 @@ def linkrank(
         graph,
         "linkrank",
         x,
-        began,
         error_bound=bound,
         iterations=rounds,
         converged=tol is not None and bound <= tol * n,

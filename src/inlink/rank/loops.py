@@ -148,9 +148,10 @@ def loops(
     began = time.perf_counter()
     graph = as_graph(graph)
     require_vectors(graph, node=32 + 8 * num_threads(threads), arc=1)
-    n, unweighted = graph.num_nodes, np.empty(0)
-    outlinks = WeightedRows(graph.out_rows.offsets, graph.out_rows.nodes, unweighted)
-    inlinks = WeightedRows(graph.in_rows.offsets, graph.in_rows.nodes, unweighted)
+    n = graph.num_nodes
+    outlinks, inlinks = (
+        WeightedRows(rows.offsets, rows.nodes, np.empty(0)) for rows in (graph.out_rows, graph.in_rows)
+    )
     # A shortest way back has at most n arcs.
     deepest = np.uint64(min(depth, n))
     marks = np.zeros(graph.num_arcs, np.bool_)

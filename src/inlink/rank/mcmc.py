@@ -30,7 +30,6 @@ personalized PageRank", VLDB 2010). Here arcs may be added or removed, or change
 """
 
 import math
-import time
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -44,7 +43,7 @@ from inlink.graph.graph import Graph, Rows
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import require_vectors, use_weights
 from inlink.rank.parameters import Confidence, Damping, Seed, ThreadCount, Weighted
-from inlink.rank.ranking import Ranking, ranking_of
+from inlink.rank.ranking import Ranking, ranking_of, timed
 from inlink.rank.sweeps import jacobi_sweep, linear_problem
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ Method = Literal["end-point", "complete-path", "stop-at-dangling"]
 _KINDS = {"end-point": 0, "complete-path": 1, "stop-at-dangling": 2}
 
 
-@checked
+@timed
 def mcmc(
     graph: GraphLike,
     *,
@@ -122,7 +121,6 @@ def mcmc(
     from inlink.rank.kernels.blocks import each_block
     from inlink.rank.kernels.walks import count_walks
 
-    began = time.perf_counter()
     graph = as_graph(graph)
     require_vectors(graph, node=100)
     arcs = _arcs(graph, use_weights(graph, weighted))
@@ -138,7 +136,7 @@ def mcmc(
             spread.add(visits)
             task.advance(1)
     parameters = {"method": method, "order": order, "seed": seed}
-    return _ranking(graph, spread, confidence, damping, weighted, threads, parameters, began)
+    return _ranking(graph, spread, confidence, damping, weighted, threads, parameters)
 
 
 class Walks:
@@ -238,7 +236,7 @@ class Walks:
         self._generation += 1
         return sum(anew for _, anew in rounds)
 
-    @checked
+    @timed
     def ranking(self, *, confidence: Confidence = 0.95) -> Ranking:
         """The PageRank that the walks estimate, float64[n]; see :func:`mcmc` for its error.
 
@@ -247,14 +245,13 @@ class Walks:
         inlink.errors.ParameterError
             If the confidence is not between 0 and 1.
         """
-        began = time.perf_counter()
         spread = _Spread(self._graph.num_nodes)
         for _, path in self._recorded:
             spread.add(np.bincount(path, minlength=self._graph.num_nodes))
         parameters = {"method": "stop-at-dangling", "order": "cyclic", "seed": self._seed}
         parameters["updates"] = self._generation - 1
         return _ranking(
-            self._graph, spread, confidence, self._damping, self._weighted, self._threads, parameters, began
+            self._graph, spread, confidence, self._damping, self._weighted, self._threads, parameters
         )
 
 
@@ -359,7 +356,6 @@ def _ranking(
     weighted: bool | None,
     threads: int | None,
     parameters: dict[str, Any],
-    began: float,
 ) -> Ranking:
     n, bound, note = graph.num_nodes, 0.0, ""
     use = use_weights(graph, weighted)
@@ -383,7 +379,6 @@ def _ranking(
         graph,
         "mcmc",
         x,
-        began,
         error_bound=bound,
         iterations=len(spread.all),
         converged=False,

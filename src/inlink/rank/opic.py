@@ -28,20 +28,19 @@ greedy (the most cash next), cyclic, random.
 """
 
 import math
-import time
 from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
 
 from inlink.base.arrays import Float64Array
-from inlink.base.declare import Parameter, checked
+from inlink.base.declare import Parameter
 from inlink.base.progress import track
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import arc_weights, require_vectors, strengths, use_weights
 from inlink.rank.parameters import MaxIter, Seed, Tolerance, Weighted, check_rounds
-from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of
+from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of, timed
 from inlink.rank.sweeps import LastSweeps, Problem, Sweeper, finish
 
 Order = Literal["greedy", "cyclic", "random"]
@@ -58,7 +57,7 @@ CHECK = 10
 STRETCH = 1 << 18
 
 
-@checked
+@timed
 def opic(
     graph: GraphLike,
     *,
@@ -111,7 +110,6 @@ def opic(
     >>> ranking.values.round(2).tolist()  # 4, 6 and 7 of 29; the virtual page has 12
     [0.14, 0.21, 0.24]
     """
-    began = time.perf_counter()
     graph = as_graph(graph)
     check_rounds(tol, max_iter)
     use = use_weights(graph, weighted)
@@ -137,7 +135,6 @@ def opic(
         graph,
         "opic",
         x,
-        began,
         error_bound=bound,
         iterations=rounds,
         converged=tol is not None and bound <= tol,

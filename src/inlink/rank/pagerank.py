@@ -28,7 +28,6 @@ With content scores as personalization, it is Aduana's mix of content and links.
 """
 
 import math
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any
@@ -36,7 +35,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from inlink.base.arrays import Float64Array
-from inlink.base.declare import Parameter, checked
+from inlink.base.declare import Parameter
 from inlink.base.progress import track
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
@@ -54,14 +53,14 @@ from inlink.rank.parameters import (
     Weighted,
     check_rounds,
 )
-from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of
+from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of, timed
 from inlink.rank.sweeps import LastSweeps, Plateau, Problem, Sweeper, finish, jacobi_sweep, linear_problem
 
 Solution = tuple[Float64Array, int, float]
 """Values float64[n], the number of sweeps, and the bound on the L1 error."""
 
 
-@checked
+@timed
 def pagerank(
     graph: GraphLike,
     *,
@@ -133,7 +132,6 @@ def pagerank(
     >>> ranking.values.round(3).tolist(), ranking.converged
     ([0.184, 0.341, 0.474], True)
     """
-    began = time.perf_counter()
     tol = check_solution(damping, tol, max_iter, method)
     if certain is not None and tol is None:
         raise ParameterError("`certain` needs a `tol`: without one the number of sweeps is fixed")
@@ -156,7 +154,7 @@ def pagerank(
             if certain is not None:
                 x, rounds, bound = _until_certain(solve, problem, (x, rounds, bound), certain, limit)
     note = "" if certain is None else certain_places(x, bound, certain).summary()
-    return ranking_of_solution(graph, (x, rounds, bound), parameters, began, note)
+    return ranking_of_solution(graph, (x, rounds, bound), parameters, note)
 
 
 def first_vectors(
@@ -179,7 +177,7 @@ def first_vectors(
 
 
 def ranking_of_solution(
-    graph: Graph, solution: Solution, parameters: dict[str, Any], began: float, note: str = ""
+    graph: Graph, solution: Solution, parameters: dict[str, Any], note: str = ""
 ) -> Ranking:
     """Return the ranking of a solution.
 
@@ -191,8 +189,6 @@ def ranking_of_solution(
         Values, number of sweeps, and error bound.
     parameters : dict
         The parameters of the ranking, with ``tol``.
-    began : float
-        The time by ``time.perf_counter()`` at which the computation began.
     note : str
         A remark for the reader.
     """
@@ -201,7 +197,6 @@ def ranking_of_solution(
         graph,
         "pagerank",
         x,
-        began,
         error_bound=bound,
         iterations=rounds,
         converged=parameters["tol"] is not None and bound <= parameters["tol"],

@@ -17,22 +17,21 @@ error probability is divided equally among the nodes, so the bound holds for all
 """
 
 import math
-import time
 from typing import Annotated, Any
 
 import numpy as np
 
 from inlink.base.arrays import Float64Array
-from inlink.base.declare import Parameter, checked
+from inlink.base.declare import Parameter
 from inlink.base.table import counted
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.betweenness import check_sample, dependency_sums, rounding, sample_note
 from inlink.rank.inputs import NodeValues, node_values, require_vectors
 from inlink.rank.parameters import Confidence, Sample, Seed, ThreadCount
-from inlink.rank.ranking import Ranking, ranking_of
+from inlink.rank.ranking import Ranking, ranking_of, timed
 
 
-@checked
+@timed
 def percolation(
     graph: GraphLike,
     states: Annotated[
@@ -85,7 +84,6 @@ def percolation(
     >>> percolation(chain, [1, 0, 0, 0]).values.tolist()
     [0.0, 1.0, 0.5, 0.0]
     """
-    began = time.perf_counter()
     graph = as_graph(graph)
     n = graph.num_nodes
     require_vectors(graph, node=48)
@@ -120,7 +118,6 @@ def percolation(
         graph,
         "percolation",
         values,
-        began,
         error_bound=None if draws else rounding(graph) * float(values.sum()),
         iterations=draws,
         converged=not draws,

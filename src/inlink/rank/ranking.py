@@ -5,16 +5,17 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import wraps
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from inlink.base.arrays import AnyArray, Float64Array
 from inlink.base.checked import is_remembered, remember
-from inlink.base.declare import Parameter, plain
+from inlink.base.declare import Parameter, checked, plain
 from inlink.base.folder import Folder, building
 from inlink.base.table import counted, html_table
 from inlink.errors import DamageError, FolderError, OutputError, ParameterError, UnknownNodeError
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from inlink.graph.graph import Graph
 
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 KIND = "ranking"
@@ -512,14 +514,23 @@ class Ranking:
         return cls(values[0], algorithm="unknown", names=table.names, converged=False, note=note, hubs=hubs)
 
 
-def ranking_of(
-    graph: "Graph", algorithm: str, values: Float64Array, began: float, **description: Any
-) -> Ranking:
-    """Return the ranking of a graph that began at ``time.perf_counter()``; see :class:`Ranking` for the rest."""
-    names, uuid, elapsed = graph.names, graph.uuid, time.perf_counter() - began
-    ranking = Ranking(
-        values, algorithm=algorithm, names=names, graph_uuid=uuid, elapsed=elapsed, **description
-    )
+def timed(function: Callable[P, Ranking]) -> Callable[P, Ranking]:
+    """Check the declared keyword arguments of an algorithm, and write to its ranking how long it took."""
+    check = checked(function)
+
+    @wraps(check)
+    def call(*arguments: P.args, **options: P.kwargs) -> Ranking:
+        began = time.perf_counter()
+        ranking = check(*arguments, **options)
+        ranking.elapsed = time.perf_counter() - began
+        return ranking
+
+    return call
+
+
+def ranking_of(graph: "Graph", algorithm: str, values: Float64Array, **description: Any) -> Ranking:
+    """Return the ranking of a graph, made now; see :class:`Ranking` for the rest."""
+    ranking = Ranking(values, algorithm=algorithm, names=graph.names, graph_uuid=graph.uuid, **description)
     ranking.date = datetime.now(UTC).isoformat(timespec="seconds")
     return ranking
 

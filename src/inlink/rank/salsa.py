@@ -25,20 +25,17 @@ are in proportion to the degrees.
 Source: Lempel & Moran, "SALSA: the stochastic approach for link-structure analysis", ACM Trans. Inf. Syst. 2001.
 """
 
-import time
-
 import numpy as np
 
 from inlink.base.arrays import AnyArray, Float64Array, UInt32Array
-from inlink.base.declare import checked
 from inlink.errors import ParameterError
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.inputs import require_vectors, strengths, use_weights
 from inlink.rank.parameters import Weighted
-from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of
+from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of, timed
 
 
-@checked
+@timed
 def salsa(graph: GraphLike, *, weighted: Weighted = None) -> Ranking:
     """Authorities and hubs of every node, in closed form.
 
@@ -71,7 +68,6 @@ def salsa(graph: GraphLike, *, weighted: Weighted = None) -> Ranking:
     """
     from inlink.rank.kernels.salsa import cited_together
 
-    began = time.perf_counter()
     graph = as_graph(graph)
     use = use_weights(graph, weighted)
     require_vectors(graph, node=80)
@@ -88,7 +84,6 @@ def salsa(graph: GraphLike, *, weighted: Weighted = None) -> Ranking:
         graph,
         "salsa",
         authorities,
-        began,
         hubs=hubs,
         error_bound=(12 if use else 4) * ROUNDOFF if count else 0.0,
         parameters={"weighted": use, "components": count},

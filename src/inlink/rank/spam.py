@@ -33,7 +33,6 @@ Krishnan & Raj, "Web spam detection with Anti-Trust Rank", AIRWeb 2006.
 """
 
 import math
-import time
 from functools import partial
 from typing import Annotated, Any, NamedTuple
 
@@ -58,14 +57,14 @@ from inlink.rank.parameters import (
     Weighted,
     check_rounds,
 )
-from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of
+from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of, timed
 from inlink.rank.sweeps import linear_problem
 
 # A bound on the rounding error of R when it is computed from the two vectors.
 ROUNDING = 32 * ROUNDOFF
 
 
-@checked
+@timed
 def spam_mass(
     graph: GraphLike,
     trusted: Trusted,
@@ -136,7 +135,6 @@ def spam_mass(
     >>> round(ranking["spam"], 2), round(ranking["fine"], 2)
     (1.0, 0.72)
     """
-    began = time.perf_counter()
     check_rounds(tol, max_iter)
     graph = as_graph(graph)
     require_vectors(graph, node=40, linking=76)
@@ -160,7 +158,6 @@ def spam_mass(
         graph,
         "spam_mass",
         masses,
-        began,
         error_bound=bound,
         iterations=whole.rounds + good.rounds,
         converged=tol is not None and error <= tol,

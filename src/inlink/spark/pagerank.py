@@ -8,7 +8,6 @@ returned.
 """
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Annotated, Any
@@ -19,7 +18,7 @@ from pyspark import Broadcast, StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
 from inlink.base.arrays import Float64Array
-from inlink.base.declare import Parameter, checked
+from inlink.base.declare import Parameter
 from inlink.base.jit import U0
 from inlink.base.progress import track
 from inlink.errors import OutputError, ParameterError
@@ -37,7 +36,7 @@ from inlink.rank.kernels.pagerank import (
 )
 from inlink.rank.pagerank import Solution, check_solution, first_vectors, pagerank, ranking_of_solution
 from inlink.rank.parameters import Damping, MaxIter, Method, Start, Teleport, Tolerance, Weighted
-from inlink.rank.ranking import ROUNDOFF, Ranking
+from inlink.rank.ranking import ROUNDOFF, Ranking, timed
 from inlink.rank.sweeps import LastSweeps, Plateau, error_bound
 from inlink.spark.blocks import Block, Rest, unpack
 from inlink.spark.rows import FolderRows, TableRows
@@ -53,7 +52,7 @@ _ARCS = 1 << 22
 Count = Annotated[int | None, Parameter(at_least=1, at_most=MAX_NODES, none="the default")]
 
 
-@checked
+@timed
 def rank(
     graph: "Graph | str | os.PathLike[str] | DataFrame",
     *,
@@ -107,7 +106,6 @@ def rank(
     >>> import inlink.spark
     >>> inlink.spark.rank("release", tol=1e-9).save("release")  # doctest: +SKIP
     """
-    began = time.perf_counter()
     tol = check_solution(damping, tol, max_iter, method)
     spark = session or started()
     rows: FolderRows | TableRows
@@ -131,7 +129,7 @@ def rank(
         solution = (power if method == "power" else gauss_seidel)(rounds, first, tol, limit)
     parameters = {"damping": float(damping), "tol": tol, "max_iter": max_iter, "method": method}
     parameters |= {"personalized": personalization is not None, "weighted": rows.weighted}
-    return ranking_of_solution(whole, solution, parameters, began)
+    return ranking_of_solution(whole, solution, parameters)
 
 
 # -- the rounds ---------------------------------------------------------------------------------------------
