@@ -321,7 +321,8 @@ PAGE_WITH_PLACES = b"""<html lang="en-GB"><head><title>T</title>
 <link rel=canonical href=/one><link rel=canonical href=/two></head><body>
 <nav><a href=/nav>1</a></nav> <div class="siteHeader x"><a href=/header>2</a></div>
 <div role=main><header><a href=/of-article>3</a></header><h1>First <b>heading</b></h1><h1>Second</h1>
-<section><footer><a href=/of-section>4</a></footer></section><aside><a href=/aside>5</a></aside></div>
+<section><footer><a href=/of-section>4</a> <a href=/step rel="next nofollow">5</a></footer></section>
+<aside><a href=/aside>5</a></aside></div>
 <ul id=main-menu><li><a href=/menu>6</a></ul> <a href=/body>7</a> <div class=headers><a href=/no-header>8</a></div>
 <img src="HTTP://x.org/a.png"><img src="https://x.org/b.png"><footer><a href=/footer>9</a></footer>"""
 
@@ -334,6 +335,7 @@ def test_places_of_links() -> None:
         # The header of an article, and the footer of a section, are parts of the content.
         "of-article": "main",
         "of-section": "main",
+        "step": "nav",
         "aside": "aside",
         "menu": "nav",
         "body": "body",

@@ -122,7 +122,7 @@ def test_raw_links_have_places_and_nofollow_links(tmp_path: Path) -> None:
     assert [line.split("\t") for line in lines] == [
         ["from", "to", "url", "anchor", "place", "rel"],
         # The page that redirects stays the target.
-        ["0", "1", "https://e.org/a", "menu", "main", ""],
+        ["0", "1", "https://e.org/a", "in the text", "main", ""],
         ["0", "2", "https://e.org/b", "B", "main", ""],
         ["0", "3", "https://e.org/c", "", "", ""],
         ["0", "", "https://ads.org/", "Ad", "aside", "nofollow"],
@@ -146,7 +146,7 @@ def test_the_facts_of_the_latest_visit_count(tmp_path: Path) -> None:
 def test_a_crawl_without_facts_opens_as_before(tmp_path: Path) -> None:
     with visited(tmp_path / "c", None) as crawl:
         links = crawl.view.dump("links", raw=True).text.splitlines()
-        assert links[1].split("\t") == ["0", "1", "https://e.org/a", "menu", "", ""]
+        assert links[1].split("\t") == ["0", "1", "https://e.org/a", "in the text", "", ""]
     assert [event.kind for event in events(tmp_path / "c")] == ["settings", "seed", "lease", "visit"]
 
 

@@ -3,7 +3,7 @@
 A link's *key* is the page that it leads to, its text, and its place in the page. Each fetched page belongs to three
 groups: its host, the first folder of its path there, and the first two folders. A link is *template* if
 
-1. it stands in ``nav``, ``header``, ``footer`` or ``aside``, or
+1. it stands in ``nav``, ``header``, ``footer`` or ``aside``, or is a step by its ``rel`` (``next``, ``alternate``), or
 2. its key is on more than half of the fetched pages of one of its page's groups, if the group has at least eight, or
 3. its text is, and leads to at least eight pages there: "Next", "Previous", "Up".
 

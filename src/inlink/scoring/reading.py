@@ -156,7 +156,10 @@ class _Words:
         self._places: dict[int, str] = {}
 
     def place(self, number: int) -> str:
-        """The place of a link in the page."""
+        """The place of a link in the page. A step to another page or language, by its ``rel``, is in ``nav``."""
+        rel = self.anchors[number].attributes.get("rel")
+        if rel and not _STEPS.isdisjoint(rel.lower().split()):
+            return "nav"
         passed, node = [], self.anchors[number].parent
         while node is not None and node.mem_id not in self._places and (own := _place_of(node)) is None:
             passed.append(node.mem_id)
@@ -322,6 +325,7 @@ def read_page(
     return Reading(url, title or "", only(named), *asks(robots), problem, _Links(base, seen), facts)
 
 
+_STEPS = frozenset(("alternate", "next", "prev", "previous", "up"))
 _LOADS = frozenset(("img", "script", "iframe", "source", "video", "audio", "embed"))
 _BY_TAG = {"nav": "nav", "header": "header", "footer": "footer", "aside": "aside", "main": "main"}
 _BY_ROLE = {

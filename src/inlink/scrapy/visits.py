@@ -243,8 +243,8 @@ def _not_followed(page: Reading) -> Iterator[PageLink]:
 def _described(links: list[AnyLink], page: Reading, score: float, scorer: ScoreLinks | None) -> list[AnyLink]:
     """Add texts and scores to links.
 
-    A link gets the first text of a link to its URL. A link without a score gets the best score that the scorer gives to
-    a link to its URL.
+    A link gets the place that says most about its URL, and the first text there. A link without a score gets the best
+    score that the scorer gives to a link to its URL.
     """
     if not links:
         return links
@@ -252,11 +252,10 @@ def _described(links: list[AnyLink], page: Reading, score: float, scorer: ScoreL
     texts: dict[str | None, str] = {}
     places: dict[str | None, str] = {}
     for there in page.links:
-        if there.url not in texts:
-            texts[there.url] = there.text[:LONGEST_ANCHOR]
-        place = there.place
-        if PLACES.index(place) >= PLACES.index(places.get(there.url, place)):
+        place, before = there.place, places.get(there.url)
+        if before is None or PLACES.index(place) > PLACES.index(before):
             places[there.url] = place
+            texts[there.url] = there.text[:LONGEST_ANCHOR] or texts.get(there.url, "")
     if scorer is not None:
         for there, scored in zip(page.links, _link_scores(page, score, scorer), strict=False):
             given = usable_score(scored) or 0.0

@@ -22,8 +22,8 @@ def encode_labels(
 ) -> tuple[bytes, bytes]:
     """Encode the texts of links, and their places in the page; empty if no link has any.
 
-    A page that is linked more than once gets the first text, and the last place in :data:`inlink.protocol.PLACES`,
-    which says most about the page: a link in the main part counts, whatever the menu has.
+    If a page is linked more than once, the last place in :data:`inlink.protocol.PLACES` counts, because it says most:
+    the main part before the menu. The text is the first one there, or the first text if none is there.
 
     Parameters
     ----------
@@ -42,10 +42,12 @@ def encode_labels(
     texts: dict[int, str] = {}
     places: dict[int, int] = {}
     for page, (text, place) in zip(linked, labels, strict=True):
-        if text:
-            texts.setdefault(page, text)
-        if place:
-            places[page] = max(PLACES.index(place) + 1, places.get(page, 0))
+        code = PLACES.index(place) + 1 if place else 0
+        before = places.get(page, 0)
+        if text and (page not in texts or code > before):
+            texts[page] = text
+        if code > before:
+            places[page] = code
     return encode_anchors(texts, pages), bytes(places.get(page, 0) for page in pages) if places else b""
 
 
