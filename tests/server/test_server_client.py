@@ -14,8 +14,8 @@ import pytest
 
 from crawlstrategies import EAGER
 from inlink.client import batches, channel
+from inlink.client.remote import own_name
 from inlink.client.server import ServerClient
-from inlink.client.session import own_name
 from inlink.client.spider import connect
 from inlink.errors import ParameterError, ServerError, SessionError
 from inlink.protocol import Crawled, Failed, HostDelay, Link, Receipt, Released

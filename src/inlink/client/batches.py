@@ -7,17 +7,9 @@ from typing import Any
 import msgspec
 
 from inlink.base.table import counted
-from inlink.crawl.links import checked_answers, checked_entries, listed, split_links
+from inlink.crawl.intake import checked_answers, checked_entries, listed, split_links
 from inlink.errors import ParameterError
 from inlink.protocol import Answer, AnyLink, Crawled, Link
-
-__all__ = [
-    "MOST_ANSWERS",
-    "MOST_LINKS",
-    "answer_batches",
-    "seed_batches",
-    "sitemap_batches",
-]
 
 log = logging.getLogger("inlink.client")
 

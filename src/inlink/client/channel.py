@@ -27,8 +27,6 @@ from inlink.base.table import printable
 from inlink.errors import InlinkError, InputError, ParameterError, ServerError
 from inlink.protocol import Refusal
 
-__all__ = ["AwayError", "Channel", "Place", "is_loopback", "is_url"]
-
 T = TypeVar("T")
 
 log = logging.getLogger("inlink.client")

@@ -17,8 +17,6 @@ from inlink.errors import InlinkError
 from inlink.frontier.settings import Settings
 from inlink.protocol import OWNER, Answer, AnyLink, Receipt, Standing, Tasks
 
-__all__ = ["FolderClient"]
-
 T = TypeVar("T")
 
 

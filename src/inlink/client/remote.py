@@ -1,8 +1,19 @@
-"""A crawl on a server, for programs and commands, with the methods of a crawl's desk and view."""
+"""A crawl on a server, for programs and commands, with the methods of a crawl's desk and view.
 
+The client numbers its requests, renews its tasks, and begins another session if the server has ended its own.
+"""
+
+import itertools
+import logging
 import math
+import os
+import secrets
+import socket
+import threading
+import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import update_wrapper
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, cast
 from urllib.parse import quote
@@ -10,22 +21,67 @@ from urllib.parse import quote
 import msgspec
 
 from inlink.base.declare import keywords
-from inlink.client.batches import seed_batches, sitemap_batches
-from inlink.client.channel import Channel
-from inlink.client.session import LONGEST_WAIT, SILENT_AFTER, RemoteSession, own_name
+from inlink.base.table import counted, printable
+from inlink.client.batches import answer_batches, seed_batches, sitemap_batches
+from inlink.client.channel import AwayError, Channel
 from inlink.crawl.arguments import HostLimits, argument, checked_limits, checked_states, host_name
 from inlink.crawl.questions.source import unknown
 from inlink.crawl.settings import as_data, changed, from_data
 from inlink.crawl.view import QUESTIONS, CrawlView
-from inlink.errors import ParameterError, UnknownNodeError
+from inlink.errors import InlinkError, ParameterError, SessionError, UnknownNodeError
 from inlink.frontier.hosts import HostState
 from inlink.frontier.settings import GROUPS, Settings
-from inlink.protocol import Answer, AnyLink, Begun, Changed, Receipt, Seeded, Tasks
-
-__all__ = ["RemoteCrawl", "connect"]
+from inlink.protocol import (
+    OWNER,
+    Answer,
+    AnyLink,
+    Ask,
+    Begun,
+    Changed,
+    Hello,
+    HostDelay,
+    Receipt,
+    Receipts,
+    Seeded,
+    Tasks,
+)
 
 A = TypeVar("A")
 P = ParamSpec("P")
+
+log = logging.getLogger("inlink.client")
+
+LONGEST_WAIT = 20.0
+"""Maximum number of seconds for which a server lets a request for tasks wait."""
+
+SILENT_AFTER = 120.0
+"""Seconds without a request after which a session ends."""
+
+FIGHT_SECONDS = 600.0
+"""If two sessions in a row end within this time although the spider sends requests, another spider has its name."""
+
+LONGEST_OWNER = 119
+"""Maximum number of bytes of a name made here. A server takes 200, with the name of the client's token in front."""
+
+_serial = itertools.count(1)
+
+
+def own_name(name: str = OWNER) -> str:
+    """Make an owner's name that no other spider has: it contains the machine, the process, and a number."""
+    end = f"@{printable(socket.gethostname())[:60]}:{os.getpid()}.{next(_serial)}{secrets.token_hex(2)}"
+    return printable(name).encode()[: LONGEST_OWNER - len(end.encode())].decode("utf-8", "ignore") + end
+
+
+@dataclass
+class _Life:
+    """One session: its number, the ids of its last requests, and its open leases."""
+
+    number: int
+    begun: float = field(default_factory=time.monotonic)
+    heard: float = field(default_factory=time.monotonic)
+    asked: int = 0
+    reported: int = 0
+    leases: set[int] = field(default_factory=set)
 
 
 def _asked(method: Callable[Concatenate[CrawlView, P], A]) -> "Callable[Concatenate[RemoteCrawl, P], A]":
@@ -77,9 +133,13 @@ class RemoteCrawl:
         renewing: bool = True,
     ) -> None:
         self._channel = Channel(url, patience)
-        self._session = RemoteSession(
-            self._channel, owner or own_name(), silent_after, rejoin=rejoin, renewing=renewing
-        )
+        self._hello = Hello(owner or own_name(), silent_after, rejoin)
+        self._renewing = renewing
+        self._lock, self._asking, self._telling = threading.RLock(), threading.Lock(), threading.Lock()
+        self._life: _Life | None = None
+        self._lost: set[int] = set()
+        self._taken = False
+        self._over = threading.Event()
 
     @property
     def url(self) -> str:
@@ -96,13 +156,22 @@ class RemoteCrawl:
         self.close()
 
     def close(self) -> None:
-        """Give back the unanswered tasks, and close the connections."""
-        self._session.end()
+        """Give back the unanswered tasks, and close the connections. If the server is away, the tasks are lost."""
+        self._over.set()
+        life, self._life = self._life, None
+        if life is not None:
+            try:
+                self._channel.call("DELETE", f"sessions/{life.number}", Changed, at_once=True)
+            except SessionError:
+                pass
+            except AwayError as error:
+                lost = counted(len(life.leases), "task was", "tasks were")
+                log.warning("%s not given back, to be handed out again later: %s", lost, error)
         self.leave()
 
     def leave(self) -> None:
         """Close the connections without ending the session or giving back its tasks."""
-        self._session.leave()
+        self._over.set()
         self._channel.close()
 
     # -- for spiders --------------------------------------------------------------------------------------------------
@@ -112,7 +181,15 @@ class RemoteCrawl:
 
         With ``at_once``, a server that is away is an error at once.
         """
-        return self._session.begin(at_once=at_once)
+        with self._lock:
+            begun = self._channel.call("POST", "sessions", Begun, self._hello, at_once=at_once)
+            first, self._life = self._life is None, _Life(begun.session.number)
+            if first and self._renewing:
+                period = min(begun.session.lease_seconds, begun.session.silent_after or SILENT_AFTER) / 3
+                threading.Thread(
+                    target=self._renew, args=(period,), name="inlink-renewing", daemon=True
+                ).start()
+            return begun
 
     def next(self, count: int = 1, wait: float = 0.0, *, lost: bool = True) -> Tasks:
         """At most ``count`` tasks; the reply waits for up to ``wait`` seconds until there is one.
@@ -128,15 +205,22 @@ class RemoteCrawl:
         """
         wait = float(argument("wait", wait))
         while True:
-            found = self._session.next(argument("count", count), wait, lost=lost)
+            found = self._next(argument("count", count), min(wait, LONGEST_WAIT), lost)
             is_end = found.due_in is None and not (found.out_elsewhere or found.paused)
             if found.tasks or is_end or wait <= LONGEST_WAIT:
                 return found
             wait -= LONGEST_WAIT
 
     def report(self, answers: Iterable[Answer]) -> list[Receipt]:
-        """Answer for tasks: see :meth:`inlink.crawl.desk.Desk.report`."""
-        return self._session.report(answers)
+        """Answer for tasks: see :meth:`inlink.crawl.desk.Desk.report`.
+
+        Answers for tasks of a session that has ended are dropped, and the log says so.
+        """
+        receipts: list[Receipt] = []
+        with self._telling:
+            for part, encoded in answer_batches(list(answers)):
+                receipts += self._report(part, encoded)
+        return receipts
 
     def seed(self, urls: Iterable[AnyLink]) -> Seeded:
         """Add URLs: see :meth:`inlink.Crawl.seed`. Return the numbers of new URLs, and of refused URLs by reason."""
@@ -154,6 +238,109 @@ class RemoteCrawl:
             new += added.new
             refused.update(added.refused)
         return Seeded(new, dict(refused))
+
+    # -- the session --------------------------------------------------------------------------------------------------
+
+    def _next(self, count: int, wait: float, lost: bool) -> Tasks:
+        with self._asking:
+            while True:
+                life = self._now()
+                # The id stays the same until a reply has tasks, because a reply that was lost may have had tasks.
+                ask = Ask(life.number, count, wait, self._id(life.asked), lost)
+                try:
+                    found = self._channel.call("POST", "next", Tasks, ask, wait=wait)
+                except SessionError as error:
+                    self._again(life, error)
+                    continue
+                life.heard = time.monotonic()
+                if found.tasks:
+                    life.asked += 1
+                    life.leases |= {task.lease for task in found.tasks}
+                return found
+
+    def _now(self) -> _Life:
+        with self._lock:
+            if self._life is None:
+                self.begin()
+            assert self._life is not None
+            return self._life
+
+    def _id(self, last: int) -> int:
+        """The id of the next request; 0 in a session that others have begun, because their ids are not known here."""
+        return 0 if self._hello.rejoin else last + 1
+
+    def _report(self, answers: Sequence[Answer], encoded: Sequence[bytes]) -> list[Receipt]:
+        while True:
+            life = self._now()
+            mine = [
+                k
+                for k, answer in enumerate(answers)
+                if isinstance(answer, HostDelay) or answer.lease not in self._lost
+            ]
+            found: list[Receipt] = []
+            if mine:
+                body = b'{"session":%d,"request":%d,"answers":[%s]}' % (
+                    life.number,
+                    self._id(life.reported),
+                    b",".join(encoded[k] for k in mine),
+                )
+                try:
+                    found = self._channel.call("POST", "answers", Receipts, body).receipts
+                except SessionError as error:
+                    self._again(life, error)
+                    continue
+                life.reported += 1
+                life.heard = time.monotonic()
+            break
+        receipts = [Receipt(False)] * len(answers)
+        for k, receipt in zip(mine, found, strict=True):
+            receipts[k] = receipt
+            answer = answers[k]
+            if not isinstance(answer, HostDelay):
+                life.leases.discard(answer.lease)
+            if receipt.task is not None:
+                life.leases.add(receipt.task.lease)
+        if len(mine) < len(answers):
+            self._lost -= {answer.lease for answer in answers if not isinstance(answer, HostDelay)}
+            log.warning(
+                "dropped %s for tasks of the session that ended: their pages are fetched again",
+                counted(len(answers) - len(mine), "answer"),
+            )
+        return receipts
+
+    def _again(self, life: _Life, error: SessionError) -> None:
+        """Begin a new session after the server has ended this one."""
+        with self._lock:
+            if self._life is not life:
+                return
+            now = time.monotonic()
+            is_silent = now - life.heard >= self._hello.silent_after
+            if self._taken and not is_silent and now - life.begun < FIGHT_SECONDS:
+                raise SessionError(
+                    f"{self.url}: another spider works under the name {self._hello.owner!r}: give each its own "
+                    "by INLINK_OWNER"
+                ) from None
+            self._taken = not is_silent
+            self._lost |= life.leases
+            begun = self.begin()
+            log.warning(
+                "%s; session %d goes on without %s, to be handed out again later",
+                error,
+                begun.session.number,
+                counted(len(life.leases), "lost task"),
+            )
+
+    def _renew(self, period: float) -> None:
+        while not self._over.wait(period):
+            life = self._life
+            if life is None:
+                continue
+            try:
+                self._channel.call("POST", f"sessions/{life.number}", Changed, at_once=True)
+                life.heard = time.monotonic()
+            except InlinkError:
+                # The spider meets the same error in its next call.
+                continue
 
     # -- for operators ------------------------------------------------------------------------------------------------
 

@@ -13,8 +13,6 @@ from inlink.errors import ParameterError, ServerError
 from inlink.frontier.settings import Settings
 from inlink.protocol import Answer, AnyLink, Receipt, Standing, Tasks
 
-__all__ = ["ServerClient"]
-
 T = TypeVar("T")
 
 

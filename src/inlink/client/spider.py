@@ -14,8 +14,6 @@ from inlink.protocol import OWNER, Answer, AnyLink, Receipt, Standing, Tasks
 if TYPE_CHECKING:
     from inlink.client.server import ServerClient
 
-__all__ = ["Client", "connect"]
-
 
 class Client(Protocol):
     """A spider's access to a crawl. Its methods raise the errors of :class:`inlink.Crawl`."""
@@ -66,8 +64,8 @@ async def connect(
         If another process crawls in that folder.
     """
     if is_url(where):
+        from inlink.client.remote import own_name
         from inlink.client.server import ServerClient
-        from inlink.client.session import own_name
 
         client: FolderClient | ServerClient = ServerClient(where, owner or own_name(name), **settings)
     else:

@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from starlette.types import Receive, Scope, Send
 
-from inlink.client.session import LONGEST_WAIT
+from inlink.client.remote import LONGEST_WAIT
 from inlink.errors import (
     FolderError,
     InlinkError,
@@ -39,8 +39,6 @@ from inlink.server.site import Site
 from inlink.server.tokens import Role
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-__all__ = ["HERE", "Endpoint", "Endpoints", "EventStream", "Plain", "Raw"]
 
 log = logging.getLogger("inlink.server")
 

@@ -23,12 +23,10 @@ from typing import Any, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from inlink.base.table import counted
-from inlink.client.session import LONGEST_WAIT
+from inlink.client.remote import LONGEST_WAIT
 from inlink.crawl.crawl import Crawl
 from inlink.errors import InlinkError, StoreError
 from inlink.protocol import Answer, Ask, Link, Receipt, Tasks
-
-__all__ = ["BusyError", "Keeper", "Lane", "warm_up"]
 
 T = TypeVar("T")
 

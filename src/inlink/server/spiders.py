@@ -3,7 +3,7 @@
 import msgspec
 
 from inlink.client.batches import MOST_LINKS
-from inlink.client.session import LONGEST_WAIT
+from inlink.client.remote import LONGEST_WAIT
 from inlink.crawl.crawl import Crawl
 from inlink.crawl.settings import as_data
 from inlink.errors import ParameterError, SessionError
@@ -24,8 +24,6 @@ from inlink.protocol import (
 from inlink.server.endpoints import Endpoints
 from inlink.server.keeper import Keeper
 from inlink.server.site import Caller
-
-__all__ = ["ENDPOINTS", "MOST_TASKS", "check_links"]
 
 ENDPOINTS = Endpoints()
 
