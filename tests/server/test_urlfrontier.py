@@ -11,7 +11,7 @@ import inlink
 from frontiered import PROTO, Frontier, compiled, frontier
 from inlink.frontier import sessions
 from inlink.server.tokens import Tokens
-from inlink.server.urlfrontier.messages import message
+from inlink.server.urlfrontier.wire import message
 from patience import wait_until
 
 OK, SKIPPED, FAIL = 0, 1, 2

@@ -15,7 +15,7 @@ from frontiered import Frontier, frontier
 from inlink.server.selfsigned import make
 from inlink.server.urlfrontier import door, intake, puts
 from inlink.server.urlfrontier.door import MOST_BYTES
-from inlink.server.urlfrontier.messages import SERVICE
+from inlink.server.urlfrontier.wire import SERVICE
 from patience import PATIENCE, wait_until
 
 OK, SKIPPED, FAIL = 0, 1, 2

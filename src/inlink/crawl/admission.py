@@ -18,8 +18,6 @@ from inlink.store.format import EXCLUDE, EXCLUDED, NO_PAGE, SETTINGS, ExcludedRe
 from inlink.store.pages import Pages
 from inlink.store.repair import LOST_REASON
 
-__all__ = ["Admission", "refused_by"]
-
 _AT_A_TIME = 1 << 14
 """Number of pages whose URLs are read at a time."""
 

@@ -31,20 +31,6 @@ from inlink.store.log import EVENTS
 from inlink.store.pages import Pages
 from inlink.store.prior import DISTRUST, kept_folder
 
-__all__ = [
-    "COLUMNS",
-    "Adopted",
-    "Parameters",
-    "adopted_rankings",
-    "chain_of",
-    "event_places",
-    "extend",
-    "payload_of",
-    "ranking_options",
-    "ranking_rows",
-    "restored",
-]
-
 COLUMNS = (
     "event", "time", "algorithm", "damping", "tol", "use_scores", "cross_domain_only", "trusted", "pages", "covers",
     "checksum",

@@ -7,9 +7,9 @@ import numpy as np
 from inlink.base.arrays import UInt32Array
 from inlink.base.table import counted
 from inlink.crawl.admission import Admission
-from inlink.crawl.arguments import argument, check_flags, check_text, checked_failure, checked_status
+from inlink.crawl.arguments import argument, check_flags, check_text
+from inlink.crawl.intake import check_link, checked_failure, checked_status
 from inlink.crawl.journal import Answered, Journal, number_of
-from inlink.crawl.links import check_link
 from inlink.frontier import backoff
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.leases import Lease, Out
@@ -29,9 +29,6 @@ from inlink.store.format import (
     struct_of,
 )
 from inlink.urls.canonical import canonical
-
-__all__ = ["Answers"]
-
 
 LONGEST_ERROR = 500
 """Maximum number of bytes of an error's text. The rest is cut off."""

@@ -1,4 +1,4 @@
-"""The arguments of a crawl's methods, checked before anything changes.
+"""The arguments of a crawl's methods, checked before anything changes. :mod:`.intake` checks links and answers.
 
 Each function raises :class:`inlink.errors.ParameterError` for a value out of range. The message names the argument, its
 range and the value.
@@ -17,27 +17,6 @@ from inlink.protocol import LARGEST_SCORE
 from inlink.store.format import STATES
 from inlink.store.life import RELOADABLE
 from inlink.urls.canonical import canonical
-
-__all__ = [
-    "ARGUMENTS",
-    "LATEST",
-    "MOST_PLACES",
-    "MOST_ROWS",
-    "HostLimits",
-    "argument",
-    "check_flags",
-    "check_text",
-    "check_texts",
-    "checked_ahead",
-    "checked_failure",
-    "checked_limits",
-    "checked_score",
-    "checked_states",
-    "checked_status",
-    "host_name",
-    "moment",
-    "position_of",
-]
 
 _PORT = re.compile(r":[0-9]+\Z")
 
@@ -124,32 +103,6 @@ def checked_limits(limits: HostLimits) -> HostLimits:
 def moment(value: Any) -> float:
     """Return the time that a clock gave, in Unix seconds."""
     return float(ARGUMENTS["time"].check(value, "the Unix time that `clock` returns"))
-
-
-def checked_score(score: Any, place: str = "score") -> float:
-    """Return a score as a float."""
-    if type(score) is float and abs(score) < LARGEST_SCORE:
-        return score
-    return float(ARGUMENTS["score"].check(score, place))
-
-
-def checked_status(status: Any) -> int:
-    """Return an HTTP status as an int."""
-    if type(status) is int and 0 <= status <= 999:
-        return status
-    return int(argument("status", status))
-
-
-def checked_failure(
-    error: Any, status: Any, retry: Any, retry_after: Any
-) -> tuple[int, str | bytes | float | None]:
-    """Check the arguments of a failure; return the status, 0 for None, and ``retry_after``."""
-    check_text("error", error)
-    if retry is not None:
-        check_flags(retry=retry)
-    if not isinstance(retry_after, str | bytes):
-        retry_after = argument("retry_after", retry_after)
-    return 0 if status is None else checked_status(status), retry_after
 
 
 def check_flags(**flags: Any) -> None:

@@ -35,8 +35,6 @@ from inlink.store.pages import Pages
 from inlink.store.prior import DISTRUST, PRIOR, kept_folder
 from inlink.store.reader import crawl_folder, open_pages
 
-__all__ = ["AsOf", "as_of", "moment_of"]
-
 _EVENT = re.compile(r"#([1-9][0-9]{0,17})")
 _HEAD = struct_of(Head)
 _UNKNOWN = "the log lacks the ranking that held then, so ranks are computed as of this event"

@@ -18,12 +18,11 @@ from typing import Any, Literal, Self, TypedDict, Unpack, cast
 from inlink.base.clock import VirtualClock
 from inlink.base.declare import keywords, parameters_of
 from inlink.base.disk import described_errors
+from inlink.base.settings import NO_LIMIT
 from inlink.crawl import operator
-from inlink.crawl.activity import Activity, activity
 from inlink.crawl.admission import Admission
 from inlink.crawl.answers import Answers
 from inlink.crawl.arguments import (
-    ARGUMENTS,
     HostLimits,
     argument,
     check_flags,
@@ -37,11 +36,11 @@ from inlink.crawl.arguments import (
 from inlink.crawl.desk import Desk
 from inlink.crawl.folder import create, local, unmake
 from inlink.crawl.gate import Gate, Method
-from inlink.crawl.intake import PageIntake
+from inlink.crawl.intake import PageIntake, checked_entries, checked_visit, listed, split_links
 from inlink.crawl.journal import Answered, Journal
 from inlink.crawl.leasing import Leasing
-from inlink.crawl.links import checked_entries, checked_visit, listed, split_links
 from inlink.crawl.lists import keep_lists, keep_trust, read_lists
+from inlink.crawl.operator import Activity, activity
 from inlink.crawl.questions.source import LiveCrawl
 from inlink.crawl.queues import QueueDesk
 from inlink.crawl.settings import (
@@ -356,7 +355,9 @@ class Crawl:
         The list is empty while the crawl is paused, while the caller holds the lease of a lost page, and while the
         caller must answer its leases before it gets a lost page.
         """
-        count = ARGUMENTS["count"].check(count)
+        # The first test is quick, and nearly always enough.
+        if type(count) is not int or not 0 <= count <= NO_LIMIT:
+            count = argument("count", count)
         with self._gate:
             self._journal.tick()
             return self._leasing.hand_out(count)

@@ -22,8 +22,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from inlink.crawl.arguments import argument, check_flags
+from inlink.crawl.intake import checked_answers, split_links
 from inlink.crawl.leasing import BY_SPIDER, BY_SUCCESSOR, Leasing
-from inlink.crawl.links import checked_answers, split_links
 from inlink.errors import ParameterError, SessionError, UnknownNodeError
 from inlink.frontier.leases import lease_of
 from inlink.frontier.sessions import SpiderSession
@@ -48,8 +48,6 @@ from inlink.store.format import (
     dtype_of,
     struct_of,
 )
-
-__all__ = ["Desk"]
 
 LONGEST_RENEWAL = 3600.0
 """Seconds after which a lease is not renewed any more."""

@@ -20,8 +20,6 @@ from inlink.store.log import KIND, VERSION
 from inlink.store.pages import Pages
 from inlink.store.reader import crawl_folder, open_pages
 
-__all__ = ["create", "frontier_of", "local", "look", "unmake"]
-
 
 def local(folder: str | os.PathLike[str]) -> Path:
     """The path of a folder.

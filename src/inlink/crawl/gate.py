@@ -25,8 +25,6 @@ from typing import Any, NoReturn, TypeVar, cast
 from inlink.base.disk import described
 from inlink.errors import InlinkError, InUseError, StoreError
 
-__all__ = ["Gate", "Method", "inside"]
-
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 _gates: "weakref.WeakSet[Gate]" = weakref.WeakSet()

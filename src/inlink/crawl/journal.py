@@ -22,8 +22,6 @@ from inlink.store.kernels.frames import encode_links
 from inlink.store.log import Log
 from inlink.urls.canonical import canonical
 
-__all__ = ["Answered", "Journal", "encoded_list", "number_of"]
-
 LONGEST_REASON = 500
 """Maximum number of bytes of an exclusion's reason. The rest is cut off."""
 

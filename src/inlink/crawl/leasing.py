@@ -19,8 +19,6 @@ from inlink.store import format as kinds
 from inlink.store import inbox
 from inlink.store.format import SessionRecord, struct_of
 
-__all__ = ["BY_SILENCE", "BY_SPIDER", "BY_SUCCESSOR", "Leasing"]
-
 BY_SPIDER, BY_SUCCESSOR, BY_SILENCE = 1, 2, 3
 """Reasons for the end of a session."""
 

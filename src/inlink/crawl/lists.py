@@ -23,8 +23,6 @@ from inlink.store.log import Log
 from inlink.store.pages import Pages
 from inlink.store.prior import DISTRUST, PRIOR, HostPlaces, keep_places, kept_places
 
-__all__ = ["keep_lists", "keep_trust", "read_lists"]
-
 _log = logging.getLogger("inlink.crawl")
 
 

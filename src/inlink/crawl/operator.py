@@ -1,9 +1,10 @@
-"""Changes by an operator to a running crawl. Each change is an event of the log and holds after reopening."""
+"""What an operator sees of a running crawl and changes. Each change is an event of the log, so it also holds later."""
 
 import math
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from inlink.base.arrays import AnyArray, UInt32Array
@@ -29,8 +30,6 @@ from inlink.store.life import GIVEN_UP, WAITING
 from inlink.store.pages import Pages
 from inlink.urls.hosts import registered_domain
 
-__all__ = ["AT_OPENING", "change_settings", "exclude_host", "pause", "set_due", "set_host", "slot_named"]
-
 AT_OPENING = (
     "policy",
     "use_scores",
@@ -45,6 +44,73 @@ AT_OPENING = (
     "sink_duplicates",
 )
 """The settings that can change only when a crawl is opened. ``politeness.by`` is another."""
+
+
+MOST_SESSIONS = 100
+"""Maximum number of sessions that :func:`activity` lists."""
+
+
+class Working(msgspec.Struct, frozen=True):
+    """A session that goes on.
+
+    Parameters
+    ----------
+    session : int
+    owner : str
+    tasks : int
+        Tasks that it holds.
+    silent_for : float
+        Seconds since its last call.
+    silent_after : float or None
+        Seconds of silence after which it ends; None is never.
+    """
+
+    session: int
+    owner: str
+    tasks: int
+    silent_for: float
+    silent_after: float | None
+
+
+class Activity(msgspec.Struct, frozen=True):
+    """Counts of a crawl since it was opened, and its sessions.
+
+    Parameters
+    ----------
+    pages, errors : int
+        Visits and failures since the crawl was opened. A page that is tried again fails again.
+    paused : bool
+    ranking : bool
+        Whether a ranking is being computed or adopted.
+    sessions : list of Working
+        At most 100. The session with the latest call is first.
+    num_sessions : int
+        Number of all sessions that go on.
+    """
+
+    pages: int
+    errors: int
+    paused: bool
+    ranking: bool
+    sessions: list[Working]
+    num_sessions: int
+
+
+def activity(journal: Journal, ranking: bool) -> Activity:
+    """The present counts. ``ranking`` is whether a ranking is being computed or adopted."""
+    now, frontier = journal.tick(), journal.frontier
+    sessions = sorted(frontier.sessions, key=lambda session: (-session.heard, session.number))
+    rows = [
+        Working(
+            session.number,
+            session.owner,
+            frontier.leases.held(session.number),
+            max(now - session.heard, 0.0),
+            None if session.silent_after == math.inf else session.silent_after,
+        )
+        for session in sessions[:MOST_SESSIONS]
+    ]
+    return Activity(journal.visits, journal.errors, frontier.paused, ranking, rows, len(sessions))
 
 
 def pause(journal: Journal, paused: bool) -> None:

@@ -36,8 +36,6 @@ from inlink.store.life import OPEN
 from inlink.store.reader import crawl_folder, known_pages
 from inlink.urls.addresses import AddressRules, parsed
 
-__all__ = ["Kept", "Permissions", "keep", "kept", "refuse_losses"]
-
 log = logging.getLogger("inlink.addresses")
 
 FILE = "addresses.json"

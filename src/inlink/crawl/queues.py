@@ -11,9 +11,9 @@ import numpy as np
 
 from inlink.base.arrays import UInt32Array
 from inlink.crawl.arguments import argument
+from inlink.crawl.intake import MOST_CARRIED
 from inlink.crawl.journal import encoded_list
 from inlink.crawl.leasing import Leasing
-from inlink.crawl.links import MOST_CARRIED
 from inlink.crawl.operator import slot_named
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.frontier.hosts import HostState
@@ -23,8 +23,6 @@ from inlink.store.carried import encode_carried
 from inlink.store.life import OPEN
 from inlink.urls.canonical import canonical, refusal
 from inlink.urls.hosts import registered_domain
-
-__all__ = ["DiscoveredUrl", "QueueDesk", "QueuedPage", "is_key"]
 
 MOST_QUEUES = 1 << 32
 """Larger than any number of queues, and than any number of pages in a queue."""

@@ -29,26 +29,6 @@ from inlink.urls.canonical import UrlRules
 if TYPE_CHECKING:
     from inlink.frontier.policies import Policy
 
-__all__ = [
-    "Chosen",
-    "SpiderSettings",
-    "as_data",
-    "changed",
-    "check_together",
-    "checked",
-    "choose",
-    "differences",
-    "encoded",
-    "event_of",
-    "from_data",
-    "from_name",
-    "is_there",
-    "lay_over",
-    "names_lists",
-    "save",
-    "stored",
-]
-
 FILE, _CHECK = "settings.json", "check"
 
 

@@ -5,8 +5,6 @@
 
 from collections.abc import Container, Mapping
 
-__all__ = ["FAMILY", "FRONTERA_READS", "PREFIXES", "unread", "warning"]
-
 FRONTERA_READS = frozenset((
     "AUTO_START", "BACKEND", "CANONICAL_SOLVER", "DELAY_ON_EMPTY", "FRONTERA_SETTINGS", "MAX_NEXT_REQUESTS",
     "MAX_REQUESTS", "MIDDLEWARES", "REQUEST_MODEL", "RESPONSE_MODEL", "TEST_MODE",

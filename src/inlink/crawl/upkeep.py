@@ -22,8 +22,6 @@ from inlink.store.format import RANKING
 from inlink.store.opening import IndexWriter
 from inlink.store.spill import Finished, Spill
 
-__all__ = ["Upkeep"]
-
 _log = logging.getLogger("inlink.crawl")
 
 # Share of one processor that HITS may use: each of its rounds goes over all links.

@@ -29,7 +29,7 @@ from scrapy import Item, Request, Spider
 from scrapy.http import FormRequest, JsonRequest, XmlRpcRequest
 from scrapy.utils.request import request_from_dict
 
-from inlink.crawl.links import MOST_CARRIED
+from inlink.crawl.intake import MOST_CARRIED
 
 __all__ = ["LEASE", "NotPackable", "pack", "unpack"]
 

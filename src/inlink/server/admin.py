@@ -13,8 +13,6 @@ from inlink.frontier.settings import Settings
 from inlink.protocol import Changed
 from inlink.server.endpoints import Endpoints
 
-__all__ = ["ENDPOINTS"]
-
 ENDPOINTS = Endpoints()
 
 

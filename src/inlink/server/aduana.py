@@ -9,9 +9,8 @@ from typing import Any
 
 import msgspec
 
-from inlink.crawl.arguments import checked_score
 from inlink.crawl.crawl import Crawl
-from inlink.crawl.links import split_links
+from inlink.crawl.intake import checked_score, split_links
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.protocol import AnyLink, Crawled
 from inlink.server.bodies import BodyError
@@ -19,8 +18,6 @@ from inlink.server.endpoints import Endpoints, Plain, Raw
 from inlink.server.keeper import Keeper
 from inlink.server.site import Site
 from inlink.server.spiders import MOST_TASKS, check_links
-
-__all__ = ["ENDPOINTS", "OWNER"]
 
 ENDPOINTS = Endpoints()
 

@@ -13,8 +13,6 @@ from inlink.server.openapi import document
 from inlink.server.people import PAGES
 from inlink.server.site import Site
 
-__all__ = ["ENDPOINTS", "application"]
-
 ENDPOINTS: tuple[Endpoint, ...] = (
     *spiders.ENDPOINTS.all,
     *readers.ENDPOINTS.all,

@@ -7,8 +7,6 @@ from starlette.types import Receive, Scope
 
 from inlink.server.guard import StatusError, header
 
-__all__ = ["MOST_BYTES", "MOST_INFLATED", "MOST_OF_STRANGERS", "BodyError", "read_body"]
-
 MOST_BYTES = 8 << 20
 MOST_INFLATED = 32 << 20
 

@@ -26,8 +26,6 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from inlink.protocol import Refusal
 from inlink.server.bodies import MOST_BYTES
 
-__all__ = ["Connection", "Strangers", "peer_of"]
-
 MOST_HEAD = 64 << 10
 """Maximum number of bytes of a request's head, and of what a stranger may send ahead."""
 

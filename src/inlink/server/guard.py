@@ -16,8 +16,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from inlink.errors import InlinkError
 from inlink.protocol import Refusal
 
-__all__ = ["Guard", "StatusError", "address_of", "header", "send_bytes", "send_refusal", "send_start"]
-
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"

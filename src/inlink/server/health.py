@@ -9,8 +9,6 @@ from inlink import __version__
 from inlink.server.endpoints import Endpoints, Plain
 from inlink.server.site import Site
 
-__all__ = ["ENDPOINTS"]
-
 ENDPOINTS = Endpoints()
 
 

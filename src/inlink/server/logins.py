@@ -17,8 +17,6 @@ from inlink.server.guard import address_of, header
 from inlink.server.keeper import BusyError
 from inlink.server.tokens import Token, Tokens, digest
 
-__all__ = ["Logins"]
-
 SECONDS = 12 * 3600.0
 """Seconds without a request after which a login ends."""
 

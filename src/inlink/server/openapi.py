@@ -11,8 +11,6 @@ from inlink import __version__
 from inlink.protocol import Refusal
 from inlink.server.endpoints import Endpoint, EventStream, Plain
 
-__all__ = ["document"]
-
 REFUSALS = {
     400: "The request cannot be read.",
     401: "There is no token, or it is unknown.",

@@ -17,8 +17,6 @@ from inlink.server.endpoints import HERE, Endpoints, Plain
 from inlink.server.keeper import Keeper
 from inlink.server.site import AccessError, Caller, Site
 
-__all__ = ["PAGES"]
-
 PAGES = Endpoints()
 
 HTML = b"text/html; charset=utf-8"

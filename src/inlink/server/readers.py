@@ -11,8 +11,6 @@ from inlink.server.keeper import Keeper
 from inlink.server.site import Caller, Site
 from inlink.server.snapshots import Snapshot
 
-__all__ = ["ENDPOINTS"]
-
 ENDPOINTS = Endpoints()
 
 

@@ -27,8 +27,6 @@ from inlink.server.connection import Connection, Strangers
 from inlink.server.site import MOST_FILES, Site, named
 from inlink.server.tokens import Tokens, default_file
 
-__all__ = ["Options", "Server", "listening", "serve"]
-
 log = logging.getLogger("inlink.server")
 
 DRAIN_SECONDS = 10

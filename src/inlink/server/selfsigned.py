@@ -16,8 +16,6 @@ from cryptography.x509.oid import NameOID
 from inlink.base.folder import atomic_file
 from inlink.errors import OutputError
 
-__all__ = ["make"]
-
 DAYS = 90
 
 

@@ -22,8 +22,6 @@ from inlink.server.logins import Logins
 from inlink.server.snapshots import Snapshots
 from inlink.server.tokens import ROLES, Role, Token, Tokens
 
-__all__ = ["AccessError", "Caller", "Site", "named"]
-
 log = logging.getLogger("inlink.server")
 
 TOKENS_SECONDS = 1.0

@@ -14,12 +14,10 @@ from collections.abc import AsyncIterator, Callable
 
 import msgspec
 
-from inlink.crawl.activity import Activity
+from inlink.crawl.operator import Activity
 from inlink.errors import InlinkError
 from inlink.protocol import Standing
 from inlink.server.keeper import BusyError, Keeper
-
-__all__ = ["Rate", "Snapshot", "Snapshots"]
 
 SECONDS = 1.0
 """Seconds from one snapshot to the next."""

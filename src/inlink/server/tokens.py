@@ -20,8 +20,6 @@ from inlink.base.checked import user_folder
 from inlink.base.folder import atomic_file
 from inlink.errors import InputError, ParameterError
 
-__all__ = ["ROLES", "Role", "Token", "Tokens", "default_file", "digest"]
-
 Role = Literal["reader", "spider", "admin"]
 ROLES: tuple[Role, ...] = ("reader", "spider", "admin")
 

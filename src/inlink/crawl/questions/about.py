@@ -13,8 +13,6 @@ from inlink.errors import FolderError
 from inlink.store.inbox import pending
 from inlink.store.log import LOCK, RANKS
 
-__all__ = ["About", "RankingInfo", "about", "writer_of"]
-
 
 class RankingInfo(msgspec.Struct, frozen=True):
     """The ranking that orders a crawl. ``behind`` is the number of bytes that the log has grown by since."""

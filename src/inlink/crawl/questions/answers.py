@@ -8,22 +8,6 @@ import msgspec
 from inlink.factors.parts import Part
 from inlink.frontier.hosts import HostState
 
-__all__ = [
-    "Dump",
-    "ErrorCause",
-    "ErrorExample",
-    "Errors",
-    "Hosts",
-    "Info",
-    "MatchedPages",
-    "Order",
-    "OrderRow",
-    "PageList",
-    "PageRow",
-    "RankedPage",
-    "Top",
-]
-
 
 class PageRow(msgspec.Struct, frozen=True):
     """A page: its number in the order of discovery, and its URL."""

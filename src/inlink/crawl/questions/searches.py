@@ -20,8 +20,6 @@ from inlink.store.near import First, earliest, near_visits
 from inlink.store.page import error_of
 from inlink.store.pages import Pages
 
-__all__ = ["ErrorSurvey", "LinkSearch", "NearSearch", "matched_pages"]
-
 MOST_CAUSES = 100
 """Maximum number of causes that are counted separately. Further causes are counted together."""
 

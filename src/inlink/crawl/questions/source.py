@@ -22,8 +22,6 @@ from inlink.store.pages import Pages
 from inlink.store.reader import open_pages, pages_at_checkpoint, url_rules_of
 from inlink.urls.canonical import UrlRules, canonical
 
-__all__ = ["FolderCrawl", "LiveCrawl", "known_page", "unknown"]
-
 _HASH = re.compile(r"[0-9a-fA-F]{16}")
 
 

@@ -14,8 +14,6 @@ import msgspec
 from inlink.crawl.gate import inside
 from inlink.errors import ParameterError, UnknownNodeError
 
-__all__ = ["QUESTIONS", "Question", "parts", "question"]
-
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 

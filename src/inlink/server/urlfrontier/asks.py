@@ -12,19 +12,8 @@ from inlink.crawl.queues import QueuedPage, is_key
 from inlink.errors import InlinkError, ParameterError, UnknownNodeError
 from inlink.protocol import Released, Task
 from inlink.server.keeper import Keeper, Lane
-from inlink.server.urlfrontier.messages import message
 from inlink.server.urlfrontier.taken import NEVER, session_of
-from inlink.server.urlfrontier.wire import Peer, metadata_of
-
-__all__ = [
-    "count_urls",
-    "get_stats",
-    "get_url_status",
-    "get_urls",
-    "list_crawls",
-    "list_queues",
-    "list_urls",
-]
+from inlink.server.urlfrontier.wire import Peer, message, metadata_of
 
 log = logging.getLogger("inlink.server")
 

@@ -15,10 +15,7 @@ from inlink.server.site import Site
 from inlink.server.tokens import Role
 from inlink.server.urlfrontier import asks, puts, steers
 from inlink.server.urlfrontier.intake import Intake
-from inlink.server.urlfrontier.messages import SERVICE, message, request_of
-from inlink.server.urlfrontier.wire import Peer, code_of, decoded
-
-__all__ = ["MOST_BYTES", "Door"]
+from inlink.server.urlfrontier.wire import SERVICE, Peer, code_of, decoded, message, request_of
 
 log = logging.getLogger("inlink.server")
 

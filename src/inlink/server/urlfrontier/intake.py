@@ -20,8 +20,6 @@ from inlink.server.urlfrontier.taken import Put, add_late, take_in
 from inlink.server.urlfrontier.wire import FAIL
 from inlink.urls.canonical import MAX_LENGTH
 
-__all__ = ["HOLD_SECONDS", "Intake"]
-
 log = logging.getLogger("inlink.server")
 
 HOLD_SECONDS = 1.5

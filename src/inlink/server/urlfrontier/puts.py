@@ -8,11 +8,8 @@ from typing import Any
 from inlink.crawl.queues import DiscoveredUrl
 from inlink.errors import InlinkError
 from inlink.server.urlfrontier.intake import Intake
-from inlink.server.urlfrontier.messages import message
 from inlink.server.urlfrontier.taken import NEVER, NOT_MODIFIED, Known, Put
-from inlink.server.urlfrontier.wire import FAIL, SKIPPED, Peer, decoded, packed
-
-__all__ = ["put_discovered", "put_urls"]
+from inlink.server.urlfrontier.wire import FAIL, SKIPPED, Peer, decoded, message, packed
 
 PATH, REDIRECT, STATUS = "url.path", "_redirTo", "fetch.statusCode"
 ERROR_COUNT, CAUSE, MESSAGE, EXCEPTION = (

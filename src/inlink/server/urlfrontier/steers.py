@@ -8,21 +8,8 @@ from typing import Any
 import grpc
 
 from inlink.errors import ParameterError
-from inlink.server.urlfrontier.messages import message
 from inlink.server.urlfrontier.taken import NEVER
-from inlink.server.urlfrontier.wire import Peer, RefusedError
-
-__all__ = [
-    "block_queue_until",
-    "delete_crawl",
-    "delete_queue",
-    "get_active",
-    "purge_urls",
-    "set_active",
-    "set_crawl_limit",
-    "set_delay",
-    "set_log_level",
-]
+from inlink.server.urlfrontier.wire import Peer, RefusedError, message
 
 DAY = 86_400.0
 

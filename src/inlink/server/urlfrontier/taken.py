@@ -14,8 +14,6 @@ from inlink.protocol import Answer, Crawled, Failed, Redirected, Released
 from inlink.server.urlfrontier.wire import FAIL, OK, OWNER, SKIPPED
 from inlink.urls.canonical import canonical
 
-__all__ = ["NEVER", "NOT_MODIFIED", "Known", "Put", "add_late", "session_of", "take_in"]
-
 AT_ONCE = 500
 """Maximum number of discovered URLs in one event, which takes about two milliseconds."""
 

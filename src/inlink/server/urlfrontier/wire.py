@@ -1,10 +1,16 @@
-"""Common parts of the calls of URLFrontier: statuses, access, and the metadata that pages carry."""
+"""Common parts of the calls of URLFrontier: messages, statuses, access, and the metadata that pages carry.
+
+``urlfrontier.binpb`` is what protobuf's compiler reads from ``urlfrontier.proto``: ``make proto`` writes it. Generated
+Python code would tie inlink to one version of protobuf.
+"""
 
 import contextlib
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import grpc
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
 from inlink.errors import InlinkError, ParameterError, SessionError, StoreError, UnknownNodeError
@@ -12,21 +18,26 @@ from inlink.frontier.sessions import SessionLimitError
 from inlink.server.keeper import BusyError, Keeper
 from inlink.server.site import AccessError, Site
 from inlink.server.tokens import Role
-from inlink.server.urlfrontier.messages import message
 
-__all__ = [
-    "DEFAULT",
-    "FAIL",
-    "OK",
-    "OWNER",
-    "SKIPPED",
-    "Peer",
-    "RefusedError",
-    "code_of",
-    "decoded",
-    "metadata_of",
-    "packed",
-]
+_POOL = descriptor_pool.DescriptorPool()
+for _file in descriptor_pb2.FileDescriptorSet.FromString(
+    Path(__file__).with_name("urlfrontier.binpb").read_bytes()
+).file:
+    _POOL.Add(_file)
+
+SERVICE = _POOL.FindServiceByName("urlfrontier.URLFrontier")
+"""The calls: names, types of messages, and streams."""
+
+
+def message(name: str) -> Any:
+    """Return the class of a message."""
+    return message_factory.GetMessageClass(_POOL.FindMessageTypeByName(f"urlfrontier.{name}"))
+
+
+def request_of(call: str) -> Any:
+    """Return the class of the message that a call sends."""
+    return message_factory.GetMessageClass(SERVICE.methods_by_name[call].input_type)
+
 
 OWNER = "urlfrontier"
 """The owner of the session in which all clients of URLFrontier work."""
