@@ -246,7 +246,7 @@ def assert_not_loaded(script: str, *unused: str) -> None:
 def test_a_scrapy_project_loads_only_the_modules_of_a_local_crawl():
     unused = [
         "inlink.scrapy.job",
-        "inlink.client.session",
+        "inlink.client.remote",
         "inlink.sources.ranklists",
         "inlink.urls.matching",
     ]
@@ -348,6 +348,14 @@ def test_a_walk_counts_the_calls_of_the_package():
     assert walk(lambda: inlink.Graph.from_arcs([("a", "b")]).num_nodes) == 2
     assert walk.files
     assert all(Path(path).is_relative_to(SOURCE) for path in walk.files)
+
+
+def test_walks_of_a_crawl_do_not_grow():
+    """The work for each page: a change of these figures must be meant."""
+    assert {name: str(walk) for name, walk in house.walks()} == {
+        "Crawl.crawled, 3 links": "47 calls, 16 files, 28 changes of file",
+        "Crawl.next(1)": "21 calls, 13 files, 14 changes of file",
+    }
 
 
 NOUNS = (
