@@ -1,7 +1,7 @@
 """The client's twin in memory: what a crawl answers, in forty plain lines, for tests of the doors to it.
 
 It hands out pages in the order in which they became known, at once and without politeness, keeps nothing on disk, and
-takes URLs as they are. ``tests/crawl/test_contract.py`` holds it to what the other clients answer.
+takes URLs as they are. ``tests/client/test_client.py`` holds it to what the other clients answer.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,12 +1,18 @@
-"""The clients of a folder and of a server: tasks out, answers in, whatever the answers are."""
+"""One contract for the doors to a crawl: the clients of a folder, of a server and in memory answer alike.
+
+The client in memory holds to what spiders may do. The others also keep settings, leases, failures and delays.
+"""
 
 import asyncio
+import tempfile
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from crawlstrategies import EAGER, Clock
 from inlink.client.folder import FolderClient
@@ -18,6 +24,7 @@ from inlink.errors import InUseError, ParameterError
 from inlink.frontier.settings import Politeness
 from inlink.protocol import (
     OWNER,
+    Answer,
     Crawled,
     Excluded,
     Failed,
@@ -30,9 +37,11 @@ from inlink.protocol import (
     Tasks,
 )
 from inlink.store.page import Page
+from memoryclient import MemoryClient
 from served import served
 
-A, B, C = (f"http://a.com/{name}" for name in "abc")
+URLS = [f"http://a.com/{name}" for name in "abcdef"]
+A, B, C = URLS[:3]
 COUNTED = [Receipt(True)]
 
 
@@ -52,21 +61,32 @@ async def working(where: str, work: Callable[[Client], Awaitable[Any]], seeds: A
 
 def spider(folder: Path, work: Callable[[Client], Awaitable[Any]], *seeds: Any, **settings: Any) -> str:
     """Do some work with a folder's client; return the line about the folder."""
-    given = {"policy": "first-come", "politeness": EAGER, **settings}
-    return asyncio.run(working(str(folder), work, seeds, given))
+    chosen = {"policy": "first-come", "politeness": EAGER, **settings}
+    return asyncio.run(working(str(folder), work, seeds, chosen))
 
 
-@pytest.fixture(params=["folder", "server"])
+def on_server(folder: Path, work: Callable[[Client], Awaitable[Any]], *seeds: Any, **settings: Any) -> str:
+    """The same with the client of a server of the folder."""
+    with served(folder, **{"policy": "first-come", "politeness": EAGER, **settings}) as server:
+        return asyncio.run(working(f"{server.url}/v1/crawls/{folder.name}", work, seeds, {}))
+
+
+def in_memory(work: Callable[[Client], Awaitable[Any]]) -> MemoryClient:
+    """The same with a client in memory, which is returned."""
+
+    async def run() -> MemoryClient:
+        client = MemoryClient()
+        await work(client)
+        await client.close()
+        return client
+
+    return asyncio.run(run())
+
+
+@pytest.fixture(params=[spider, on_server], ids=["folder", "server"])
 def either(request) -> Spider:
     """:func:`spider`, in a folder or on a server of it."""
-
-    def run(folder: Path, work: Callable[[Client], Awaitable[Any]], *seeds: Any, **settings: Any) -> str:
-        if request.param == "folder":
-            return spider(folder, work, *seeds, **settings)
-        with served(folder, **{"policy": "first-come", "politeness": EAGER, **settings}) as server:
-            return asyncio.run(working(f"{server.url}/v1/crawls/{folder.name}", work, seeds, {}))
-
-    return run
+    return request.param
 
 
 def page(folder: Path, url: str) -> Page:
@@ -352,3 +372,74 @@ def test_closing_lets_go_even_if_nothing_can_be_written(tmp_path, monkeypatch):
 
     asyncio.run(run())
     assert page(tmp_path / "c", A).state == "discovered"  # another may have the folder
+
+
+# -- whatever a spider does -------------------------------------------------------------------------------------------
+
+STEPS = st.one_of(
+    st.tuples(st.just("seed"), st.lists(st.sampled_from(URLS), max_size=3)),
+    st.tuples(st.just("next"), st.integers(1, 3)),
+    st.tuples(st.just("crawled"), st.integers(0, 3), st.lists(st.sampled_from(URLS), max_size=3)),
+    st.tuples(st.just("failed"), st.integers(0, 3)),
+    st.tuples(st.just("excluded"), st.integers(0, 3)),
+    st.tuples(st.just("redirected"), st.integers(0, 3), st.sampled_from(URLS)),
+)
+
+
+def answer(kind: str, lease: int, rest: list[Any]) -> Answer:
+    if kind == "crawled":
+        return Crawled(lease, rest[1])
+    if kind == "failed":
+        return Failed(lease, "no", retry=False)
+    return Excluded(lease, "no") if kind == "excluded" else Redirected(lease, rest[1])
+
+
+async def replies(steps: list[tuple[Any, ...]], client: Client) -> list[Any]:
+    """Do these steps and return the replies; leases are named by their place in the order of tasks."""
+    heard: list[Any] = []
+    leases: list[int] = []
+    for kind, *rest in steps:
+        tasks: list[Task | None] = []
+        if kind == "seed":
+            heard.append(await client.seed(rest[0]))
+        elif kind == "next":
+            tasks += (await client.next(rest[0])).tasks
+        elif rest[0] < len(leases):
+            for receipt in await client.report([answer(kind, leases[-1 - rest[0]], rest)]):
+                heard.append(receipt.counted)
+                tasks.append(receipt.task)
+        leases += [task.lease for task in tasks if task is not None]
+        heard.append([task and (task.url, task.depth) for task in tasks])
+        standing = await client.standing()
+        heard.append((standing.known, standing.crawled, standing.waiting, standing.leased))
+    return heard
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("door", [spider, on_server])
+@settings(max_examples=25)
+@given(st.lists(STEPS, max_size=12))
+def test_whatever_a_spider_does_the_client_in_memory_answers_alike(door, steps):
+    heard: list[list[Any]] = []
+
+    async def work(client: Client) -> None:
+        heard.append(await replies(steps, client))
+
+    with tempfile.TemporaryDirectory() as place:
+        door(Path(place) / "c", work)
+    in_memory(work)
+    assert heard[0] == heard[1]
+
+
+async def give_back(client: Client) -> None:
+    await client.seed([A, B])
+    (task,) = (await client.next(1)).tasks
+    assert await client.report([Released(task.lease), Released(task.lease)]) == [*COUNTED, Receipt(False)]
+    assert len((await client.next(5)).tasks) == 2
+
+
+def test_open_tasks_come_back_when_a_client_closes(tmp_path, either):
+    either(tmp_path / "c", give_back)
+    assert CrawlView.open(tmp_path / "c").standing().states == {"discovered": 2}
+    client = in_memory(give_back)
+    assert (len(client.waiting), client.out) == (2, {})

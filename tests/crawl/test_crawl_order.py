@@ -60,22 +60,13 @@ def one_by_one(world, policy, web=None, seeds=(A,), **given):
     return seen
 
 
-def test_breadth_first_is_exact(world):
-    assert one_by_one(world, "breadth-first") == [
-        A, A + "1", A + "2", B, A + "3", B + "1", A + "4", C, C + "1",
-    ]  # fmt: skip
-
-
-def test_depth_first_takes_what_was_found_last(world):
-    assert one_by_one(world, "depth-first") == [
-        A, B, C, C + "1", B + "1", A + "2", A + "4", A + "3", A + "1",
-    ]  # fmt: skip
-
-
-def test_first_come_is_the_order_of_discovery(world):
-    assert one_by_one(world, "first-come") == [
-        A, A + "1", A + "2", B, A + "3", B + "1", A + "4", C, C + "1",
-    ]  # fmt: skip
+@pytest.mark.parametrize(("policy", "order"), [
+    ("breadth-first", [A, A + "1", A + "2", B, A + "3", B + "1", A + "4", C, C + "1"]),
+    ("first-come", [A, A + "1", A + "2", B, A + "3", B + "1", A + "4", C, C + "1"]),
+    ("depth-first", [A, B, C, C + "1", B + "1", A + "2", A + "4", A + "3", A + "1"]),
+])  # fmt: skip
+def test_orders_by_discovery_are_exact(world, policy, order):
+    assert one_by_one(world, policy) == order
 
 
 def test_fifo_takes_hosts_in_turns(world):

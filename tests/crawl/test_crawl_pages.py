@@ -278,18 +278,19 @@ def test_no_link_breaks_a_crawl(tmp_path_factory, links, scored):
         assert differences(before, memory(crawl)).keys() <= {"counts"}
 
 
-def test_a_million_links_on_one_page(world):
+def test_many_links_on_one_page(world):
+    """More than 65,536."""
     crawl = world.open()
     crawl.seed([A])
-    links = [f"http://a.com/{k}" for k in range(1_000_000)]
+    links = [f"http://a.com/{k}" for k in range(100_000)]
     assert crawl.crawled(crawl.next(1)[0], links)
     info = crawl.view.info()
-    assert (info.pages, info.links) == (1_000_001, 1_000_000)
-    assert crawl.crawled(A, [(links[k], 0.5) for k in (999_999, 0, 500_000)])
-    assert [row.page for row in crawl.view.links(A).rows] == [1, 500_001, 1_000_000]
-    assert crawl.page(links[777_777]).linked_from == A
+    assert (info.pages, info.links) == (100_001, 100_000)
+    assert crawl.crawled(A, [(links[k], 0.5) for k in (99_999, 0, 50_000)])
+    assert [row.page for row in crawl.view.links(A).rows] == [1, 50_001, 100_000]
+    assert crawl.page(links[77_777]).linked_from == A
     crawl = world.again()
-    assert crawl.view.number(links[999_999]) == 1_000_000
+    assert crawl.view.number(links[99_999]) == 100_000
     assert len(crawl.next(1000)) == 1000
 
 

@@ -17,26 +17,6 @@ def begin(server, owner="one", **more):
     return begun["session"]["number"]
 
 
-def test_a_repeated_request_gives_the_same(tmp_path):
-    with served(tmp_path / "c") as server:
-        session = begin(server)
-        server.crawl("POST", "seeds", {"urls": [A, B]})
-        first = server.crawl("POST", "next", {"session": session, "n": 1, "request": 1})
-        assert server.crawl("POST", "next", {"session": session, "n": 1, "request": 1}) == first
-        lease = first[1]["tasks"][0]["lease"]
-        report = {"session": session, "request": 1, "answers": [{"type": "crawled", "lease": lease}]}
-        assert server.crawl("POST", "answers", report) == server.crawl("POST", "answers", report)
-        assert server.crawl("GET", "info")[1]["crawled"] == 1
-    # and after a restart
-    with served(tmp_path / "c") as server:
-        assert server.crawl("POST", "answers", report)[1] == {"receipts": [{"counted": True}]}
-        second = server.crawl("POST", "next", {"session": session, "n": 1, "request": 2})
-        assert len(second[1]["tasks"]) == 1
-    with served(tmp_path / "c") as server:
-        again = server.crawl("POST", "next", {"session": session, "n": 1, "request": 2})
-        assert again[1]["tasks"] == second[1]["tasks"]
-
-
 def test_a_spider_that_waits_for_tasks_gets_them_when_they_come(tmp_path):
     with served(tmp_path / "c") as server:
         one, two = begin(server, "one"), begin(server, "two")
