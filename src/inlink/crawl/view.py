@@ -360,24 +360,25 @@ class CrawlView:
 
         argument("rows", count)
         check_flags(foreign=foreign, uncrawled=uncrawled, hubs=hubs)
-        stored, version = (None, None) if ranking is None else ranking_of(self._pages.folder, ranking)
+        pages = self._pages
+        stored, version = (None, None) if ranking is None else ranking_of(pages.folder, ranking)
         survey = self._survey(ranking, stored, version, foreign, uncrawled, hubs)
         whole = survey.proceed(_SECONDS)
-        best, texts = survey.best_so_far()[:count], cache(self._pages.frames.anchors)
+        best, texts = survey.best_so_far()[:count], cache(pages.frames.anchors)
         rows = [
             answers.RankedPage(
                 place,
                 page,
-                self._pages.url(page),
+                pages.url(page),
                 value if stored is None else float(stored.values[page]),
-                self._pages.visit_place(page) is not None,
-                texts(self._pages.maker_place(page)).get(page, "") if place <= answers.TEXTS else "",
+                pages.visit_place(page) is not None,
+                texts(pages.maker_place(page)).get(page, "") if place <= answers.TEXTS else "",
                 self._link_search.host_share(page) if whole and place <= answers.SHARES else None,
             )
             for place, (page, value) in enumerate(best, 1)
         ]
         looked_at = survey.result.pages if whole and survey.result else survey.position
-        part = answers.Top(rows, looked_at, self._pages.num_pages, None if whole else str(looked_at))
+        part = answers.Top(rows, looked_at, pages.num_pages, None if whole else str(looked_at))
         if stored is None or not whole:
             return part
         bound = 0.0 if stored.error_bound is None and stored.is_exact() else stored.error_bound
