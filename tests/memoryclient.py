@@ -40,6 +40,7 @@ class MemoryClient:
     def __init__(self) -> None:
         self.states: dict[str, str] = {}
         self.depths: dict[str, int] = {}
+        self.merged: dict[str, str] = {}
         self.waiting: list[str] = []
         self.out: dict[int, str] = {}
         self.calls: list[tuple[str, object]] = []
@@ -91,7 +92,15 @@ class MemoryClient:
                 self._know(urljoin(url, _url(link)), self.depths[url] + 1)
         elif isinstance(answer, Redirected):
             target = urljoin(url, answer.to)
-            if self._know(target, self.depths[url]):
+            self._know(target, self.depths[url])
+            while target in self.merged:
+                target = self.merged[target]
+            if target == url:
+                # The page leads back to itself, and is fetched again.
+                self.states[url] = "discovered"
+                return Receipt(counted=True, task=self._lease(url))
+            self.merged[url] = target
+            if target in self.waiting:
                 self.waiting.remove(target)
                 return Receipt(counted=True, task=self._lease(target))
         return Receipt(counted=True)
