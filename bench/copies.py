@@ -16,7 +16,7 @@ from bench import markdown
 from inlink.base.arrays import BoolArray
 from inlink.graph.graph import Graph
 from inlink.rank.pagerank import pagerank
-from inlink.replaying.play import play
+from inlink.replaying.play import ReplayTask, play
 from inlink.replaying.web import Web, plain_columns
 
 __all__ = ["copied_web", "main"]
@@ -99,7 +99,8 @@ def _shares(kind: tuple[int, int], policy: str, seed: int, share: float) -> list
     ranks = np.where(copies, 0.0, pagerank(web.graph, threads=1).values)
     found: list[float] = []
     for sink in (False, True):
-        fetched = play(web, policy, seeds, int(share * web.num_pages), {"sink_duplicates": sink}).fetched
+        task = ReplayTask(policy, seeds.tolist(), int(share * web.num_pages), {"sink_duplicates": sink})
+        fetched = play(web, task).fetched
         found += [float(copies[fetched].mean()), float(ranks[fetched].sum() / ranks.sum())]
     return found
 

@@ -13,7 +13,7 @@ from inlink.crawl.view import CrawlView
 from inlink.errors import ParameterError
 from inlink.factors.copies import NearIndex, section
 from inlink.factors.parts import combined
-from inlink.replaying.play import play
+from inlink.replaying.play import ReplayTask, play
 from inlink.replaying.recording import web_of_crawl
 from inlink.store.near import MOST_BITS
 
@@ -193,7 +193,7 @@ def test_a_replay_gives_pages_their_recorded_fingerprints(tmp_path):
     assert web.fingerprints[web.urls.index("http://a.com/print/3")] == story(3) ^ 2
     wasted = []
     for sink in (False, True):
-        played = play(web, "breadth-first", web.seeds, 25, {"sink_duplicates": sink})
+        played = play(web, ReplayTask("breadth-first", web.seeds, 25, {"sink_duplicates": sink}))
         wasted.append(sum("/print/" in web.urls[page] for page in played.fetched))
     assert wasted[1] < wasted[0] - 3
 

@@ -15,7 +15,7 @@ from inlink import Graph, VirtualClock
 from inlink.errors import ParameterError
 from inlink.frontier.policies import Policy
 from inlink.frontier.revisit import FixedInterval
-from inlink.replaying.play import play
+from inlink.replaying.play import ReplayTask, play
 from inlink.replaying.recording import web_of_crawl
 from inlink.replaying.web import web_of_graph, with_noise
 from strategies import arcs
@@ -41,7 +41,7 @@ def tree() -> Graph:
 
 def fetched(graph: Graph, policy: object, seeds: list[int], budget: int, **more: object) -> list[int]:
     web = web_of_graph(graph, "g", 0)
-    return play(web, policy, np.array(seeds, np.uint32), budget, {}, **more).fetched.tolist()
+    return play(web, ReplayTask(policy, seeds, budget, {}, **more)).fetched.tolist()
 
 
 def plain_breadth_first(graph: Graph, seeds: list[int]) -> list[int]:
@@ -161,7 +161,7 @@ def test_politeness_takes_virtual_time():
     # Two hosts of two pages each, one second apart: four fetches of half a second.
     web = web_of_graph(Graph.from_arcs([(0, 1), (0, 2), (0, 3)]), "g", 2)
     polite = {"politeness": {"delay": 10.0}}
-    played = play(web, "breadth-first", np.array([0], np.uint32), 9, polite, parallel=2, fetch_seconds=0.5)
+    played = play(web, ReplayTask("breadth-first", [0], 9, polite, parallel=2, fetch_seconds=0.5))
     assert played.fetched.tolist() == [0, 2, 1, 3]
     first, *rest = played.times.tolist()
     assert first == 0.5
@@ -221,7 +221,7 @@ def test_a_recorded_crawl_is_replayed_with_all_that_it_recorded(recorded):
     assert [web.urls[page] for page in seeds] == ["http://a.example/"]
     assert web.delays[int(seeds[0])] == 3.0
     assert web.seconds[int(seeds[0])] == pytest.approx(0.25)
-    played = play(web, "best-first", seeds, 100, web.settings)
+    played = play(web, ReplayTask("best-first", seeds, 100, web.settings))
     home = {web.urls[page] for page in played.home if page != 0xFFFFFFFF}
     assert home == {"http://a.example/", "http://b.example/", "http://a.example/t", "http://a.example/t2"}
     # /g once, /t once before it succeeds, /r once

@@ -14,7 +14,7 @@ from inlink.errors import FolderError
 from inlink.frontier.revisit import Adaptive, FixedInterval
 from inlink.replaying.archived import web_of_archive
 from inlink.replaying.changes import Drawn, RecordedChanges, freshness_of
-from inlink.replaying.play import play
+from inlink.replaying.play import ReplayTask, play
 from inlink.replaying.recording import web_of_crawl
 from inlink.replaying.web import NO_PAGE, web_of_graph
 from inlink.store import format as kinds
@@ -156,9 +156,7 @@ def test_an_adaptive_schedule_learns_which_pages_change(star):
 
     revisit = {"schedule": "Adaptive", "initial": 10.0, "shortest": 1.0, "longest": 1e4, "sync_delta": False}
     web = web_of_graph(star, "star", 0)
-    played = play(
-        web, "breadth-first", np.array([0], np.uint32), 3_000, {"revisit": revisit}, changes=Half(5.0, 1)
-    )
+    played = play(web, ReplayTask("breadth-first", [0], 3_000, {"revisit": revisit}), changes=Half(5.0, 1))
     changing = np.bincount(played.copies % 2)
     assert changing[1] > 1.5 * changing[0]
 

@@ -12,7 +12,7 @@ from inlink.archives.records import Record, records
 from inlink.archives.warc import page_of_response, parse_http
 from inlink.base.damage import Tally
 from inlink.errors import FormatError
-from inlink.graph.graph import Graph, Rows
+from inlink.graph.graph import Rows
 from inlink.replaying.web import (
     FAILED,
     PAGE,
@@ -25,8 +25,6 @@ from inlink.replaying.web import (
 )
 from inlink.sources.archive import archives_in
 from inlink.urls.canonical import Base, canonical
-
-__all__ = ["web_of_archive"]
 
 _MOST_REDIRECTS = 20
 
@@ -137,27 +135,22 @@ def _web(
             outcomes[page], rows[page] = PAGE, sorted({numbers[link] for link in answer.links})
         else:
             outcomes[page] = FAILED
-    merged = False
     for url, answer in answers.items():
         target = _end(url, answers) if answer.location else None
         if target is not None:
             outcomes[numbers[url]], columns["targets"][numbers[url]] = REDIRECT, numbers[target]
-            merged = True
     offsets = np.zeros(n + 1, np.uint64)
     offsets[1:] = np.cumsum([len(row) for row in rows])
     links = np.array([link for row in rows for link in row], np.uint32)
-    notes = {"pages that are not recorded": int((outcomes == UNKNOWN).sum())}
     return Web(
         name=name,
         hosts="real",
         urls=list(numbers),
-        graph=merged_graph(Rows(offsets, links), columns["targets"])
-        if merged
-        else Graph(Rows(offsets, links), checked=True),
+        graph=merged_graph(Rows(offsets, links), columns["targets"]),
         offsets=offsets,
         links=links,
         outcomes=outcomes,
-        notes={name: count for name, count in notes.items() if count},
+        notes={"pages that are not recorded": int((outcomes == UNKNOWN).sum())},
         **columns,
     )
 

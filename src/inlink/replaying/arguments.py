@@ -6,8 +6,6 @@ from typing import Annotated, Any, TypedDict
 from inlink.base.declare import Parameter, Seconds
 from inlink.base.settings import LONGEST
 
-__all__ = ["ReplayArguments"]
-
 Count = Annotated[int, Parameter(at_least=1, at_most=1 << 32)]
 
 

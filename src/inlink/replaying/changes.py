@@ -16,30 +16,16 @@ time does not count, and a copy that is fetched inside counts up to its end.
 
 import math
 from bisect import bisect_right
-from typing import Protocol
 
 import numpy as np
 
 from inlink.base.arrays import Float64Array, UInt32Array
 from inlink.replaying.web import NO_PAGE, Web
 
-__all__ = ["Changes", "Drawn", "RecordedChanges", "changes_of", "freshness_of", "has_changes"]
-
 _WORD = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 _SLOWEST = 1e-9
 """The smallest rate of a page, as a multiple of the mean rate."""
-
-
-class Changes(Protocol):
-    """The changes of the pages of a web."""
-
-    def at(self, page: int, time: float) -> tuple[int, float]:
-        """Return the number of changes of a page up to a time, and the time of its next change: infinity for never.
-
-        For each page, the times of the calls must not decrease.
-        """
-        ...
 
 
 class Drawn:
@@ -58,7 +44,10 @@ class Drawn:
         self._known: dict[int, tuple[float, int, float]] = {}
 
     def at(self, page: int, time: float) -> tuple[int, float]:
-        """See :meth:`Changes.at`."""
+        """Return the number of changes of a page up to a time, and the time of its next change: infinity for never.
+
+        For each page, the times of the calls must not decrease.
+        """
         if page not in self._known:
             scale = self._mean / max(_exponential(self._seed, page, 0), _SLOWEST)
             self._known[page] = scale, 0, scale * _exponential(self._seed, page, 1)
@@ -91,10 +80,14 @@ class RecordedChanges:
         self._begins, self._times = web.change_offsets.tolist(), web.changes.tolist()
 
     def at(self, page: int, time: float) -> tuple[int, float]:
-        """See :meth:`Changes.at`."""
+        """See :meth:`Drawn.at`."""
         begin, end = self._begins[page], self._begins[page + 1]
         place = bisect_right(self._times, time, begin, end)
         return place - begin, self._times[place] if place < end else math.inf
+
+
+Changes = Drawn | RecordedChanges
+"""The changes of the pages of a web."""
 
 
 def has_changes(web: Web) -> bool:

@@ -1,11 +1,12 @@
 """Replays one after another, or several at a time in separate processes.
 
 A process is a new Python (``python -m inlink.replaying.jobs FOLDER``), never a fork. It maps the web's arrays from a
-temporary folder, reads one task after another as a line of JSON from its input, and writes their results to its output.
+temporary folder, reads one task after another as a line of JSON from its input, and writes each result to its output as
+a line of JSON, in which arrays are Base64.
 The results do not depend on the number of processes.
 """
 
-import json
+import base64
 import os
 import queue
 import signal
@@ -15,48 +16,21 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import numpy as np
 
-from inlink.base.arrays import Float64Array
+from inlink.base.arrays import AnyArray, Float64Array
 from inlink.base.unfinished import unfinished_folder
 from inlink.errors import ParameterError
-from inlink.replaying.changes import changes_of
 from inlink.replaying.measures import agreement
-from inlink.replaying.play import Played, memory_folder, play
+from inlink.replaying.play import Played, ReplayTask, memory_folder, play
 from inlink.replaying.web import Web
 
-__all__ = ["Done", "ReplayTask", "main", "perform", "performed"]
-
 RANKS = "ranks.npy"
-COLUMNS = ("home", "fetched", "times", "copies", "stale")
-"""The arrays of :class:`.play.Played`."""
-
 LONGEST_END = 10.0
 """Seconds after which a process that does not end is killed."""
-
-
-class ReplayTask(msgspec.Struct, frozen=True):
-    """One replay to make.
-
-    ``counts`` are the numbers of fetches after which the ranks of the crawled part are compared with those of the
-    whole; empty if that is not wanted. ``changes`` and ``change_seed`` are arguments of
-    :func:`.changes.changes_of`. The other fields are parameters of :func:`.play.play`.
-    """
-
-    policy: Any
-    set: int
-    seeds: list[int]
-    budget: int
-    settings: dict[str, Any]
-    parallel: int
-    fetch_seconds: float
-    counts: list[int]
-    damping: float
-    changes: float | None
-    change_seed: int
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -67,21 +41,19 @@ class Done(msgspec.Struct, frozen=True):
     tau: list[float | None]
 
 
+class _Reply(msgspec.Struct):
+    """What a process writes: a result, or the message of a ParameterError or of another exception."""
+
+    done: Done | None = None
+    refused: str = ""
+    error: str = ""
+
+
 def perform(
-    web: Web, ranks: Float64Array, task: ReplayTask, between: Callable[[int], None] | None = None
+    web: Web, ranks: Float64Array, task: ReplayTask, between: Callable[[int], None] = lambda count: None
 ) -> Done:
     """Do one task in this process."""
-    played = play(
-        web,
-        task.policy,
-        np.array(task.seeds, np.uint32),
-        task.budget,
-        task.settings,
-        parallel=task.parallel,
-        fetch_seconds=task.fetch_seconds,
-        changes=changes_of(web, task.changes, task.change_seed),
-        between=between,
-    )
+    played = play(web, task, between)
     tau = agreement(web.graph, played.home, task.counts, ranks, task.damping) if task.counts else []
     return Done(task, played, tau)
 
@@ -97,7 +69,7 @@ def performed(
     with unfinished_folder(memory_folder() / "inlink-replay") as folder:
         web.save(folder)
         np.save(folder / RANKS, ranks)
-        workers = [_Worker(folder, number) for number in range(min(jobs, len(tasks)))]
+        workers = [_Worker(folder) for _ in range(min(jobs, len(tasks)))]
         free: queue.SimpleQueue[_Worker] = queue.SimpleQueue()
         for worker in workers:
             free.put(worker)
@@ -127,8 +99,7 @@ def performed(
 class _Worker:
     """One process that performs tasks."""
 
-    def __init__(self, folder: Path, number: int) -> None:
-        self._folder, self._number = folder, number
+    def __init__(self, folder: Path) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "inlink.replaying.jobs", str(folder)],
             stdin=subprocess.PIPE,
@@ -151,22 +122,18 @@ class _Worker:
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        out = self._folder / f"{self._number}.npz"
         try:
-            self._process.stdin.write(msgspec.json.encode({"task": task, "out": str(out)}) + b"\n")
+            self._process.stdin.write(msgspec.json.encode(task) + b"\n")
             self._process.stdin.flush()
             line = self._process.stdout.readline()
         except (OSError, ValueError):
             line = b""
-        reply: dict[str, Any] = json.loads(line) if line else {"error": "a replay's process ended early"}
-        if "refused" in reply:
-            raise ParameterError(reply["refused"])
-        if "error" in reply:
-            raise RuntimeError(reply["error"])
-        with np.load(out) as arrays:
-            columns = {name: arrays[name] for name in COLUMNS}
-            played = Played(**columns, counts=reply["counts"], cpu=reply["cpu"])
-        return Done(task, played, reply["tau"])
+        reply = msgspec.json.decode(line, type=_Reply, dec_hook=_array) if line else _Reply()
+        if reply.refused:
+            raise ParameterError(reply.refused)
+        if reply.done is None:
+            raise RuntimeError(reply.error or "a replay's process ended early")
+        return reply.done
 
     def end(self) -> None:
         """End the process, which removes its crawl."""
@@ -182,9 +149,9 @@ class _Worker:
                     pipe.close()
 
 
-class _Request(msgspec.Struct):
-    task: ReplayTask
-    out: str
+def _array(kind: Any, text: str) -> AnyArray:
+    """Return an array of one of the types of :mod:`inlink.base.arrays` from its bytes in Base64."""
+    return np.frombuffer(base64.b64decode(text), get_args(get_args(kind)[1])[0])
 
 
 def main(folder: Path) -> None:
@@ -192,24 +159,19 @@ def main(folder: Path) -> None:
     # The crawl's folder is removed on the way out.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     # Output of a policy must not be taken for an answer.
-    answers = os.fdopen(os.dup(1), "wb", 0)
+    answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     web = Web.load(folder, name="", hosts="")
     ranks = np.load(folder / RANKS, mmap_mode="r")
     for line in sys.stdin.buffer:
-        request = msgspec.json.decode(line, type=_Request)
         try:
-            done = perform(web, ranks, request.task)
+            reply = _Reply(perform(web, ranks, msgspec.json.decode(line, type=ReplayTask)))
         except ParameterError as error:
-            answers.write(msgspec.json.encode({"refused": str(error)}) + b"\n")
-            continue
+            reply = _Reply(refused=str(error))
         except Exception as error:
-            answers.write(msgspec.json.encode({"error": f"{type(error).__name__}: {error}"}) + b"\n")
-            continue
-        played = done.played
-        np.savez(request.out, **{name: getattr(played, name) for name in COLUMNS})
-        reply = {"counts": played.counts, "cpu": played.cpu, "tau": done.tau}
-        answers.write(msgspec.json.encode(reply) + b"\n")
+            reply = _Reply(error=f"{type(error).__name__}: {error}")
+        answers.write(msgspec.json.encode(reply, enc_hook=np.ndarray.tobytes) + b"\n")
+        answers.flush()
 
 
 if __name__ == "__main__":

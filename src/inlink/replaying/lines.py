@@ -21,8 +21,6 @@ import numpy as np
 from inlink.base.arrays import BoolArray, Float64Array, UInt32Array
 from inlink.graph.graph import Graph, Rows
 
-__all__ = ["LINES", "line", "sort_bound", "sorted_rows"]
-
 LINES = ("greedy", "look-ahead")
 """The orders that know the whole graph."""
 

@@ -11,19 +11,6 @@ from inlink.graph.graph import Graph, Rows
 from inlink.replaying.lines import sort_bound
 from inlink.replaying.web import NO_PAGE, Web
 
-__all__ = [
-    "FRESHNESS",
-    "MEASURES",
-    "Curve",
-    "agreement",
-    "check_order",
-    "counts_at",
-    "curve_of",
-    "curve_points",
-    "harvest_of",
-    "worth_of",
-]
-
 MEASURES = {
     "pagerank": "share of the PageRank of all pages that can be reached",
     "authority": "share of their HITS authority",

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from inlink.base.arrays import Float64Array, UInt32Array
@@ -28,15 +29,54 @@ from inlink.crawl.crawl import Crawl
 from inlink.errors import InlinkError, ParameterError
 from inlink.frontier.leases import Lease
 from inlink.frontier.policies import policy_found, policy_name
-from inlink.replaying.changes import Changes
+from inlink.replaying.changes import Changes, changes_of
 from inlink.replaying.web import EXCLUDED, FAILED, NO_PAGE, PAGE, REDIRECT, UNKNOWN, Web
-
-__all__ = ["Played", "crawl_settings", "memory_folder", "play"]
 
 MEMORY = Path("/dev/shm")
 LEASE_SECONDS = 1e9
 IDLE_TURNS = 1000
 """Number of turns in a row without a task although a page is due, after which a replay gives up."""
+
+
+class ReplayTask(msgspec.Struct, frozen=True):
+    """One replay to make.
+
+    Attributes
+    ----------
+    policy : str, Policy class or instance
+        The policy of the crawl.
+    seeds : list of int
+        Pages.
+    budget : int
+        Fetches to stop after. The crawl may end before.
+    settings : dict
+        Settings of :class:`inlink.Crawl`.
+    parallel : int
+        Fetches under way at a time.
+    fetch_seconds : float
+        Duration of a fetch in seconds, if the web has none.
+    changes, change_seed : float or None, int
+        Arguments of :func:`.changes.changes_of`.
+    set : int
+        The number of the seed set.
+    counts : list of int
+        The numbers of fetches after which the ranks of the crawled part are compared with those of the whole. They are
+        empty if that is not wanted.
+    damping : float
+        Damping of these ranks.
+    """
+
+    policy: Any
+    seeds: list[int]
+    budget: int
+    settings: dict[str, Any]
+    parallel: int = 1
+    fetch_seconds: float = 0.0
+    changes: float | None = None
+    change_seed: int = 1
+    set: int = 0
+    counts: list[int] = []
+    damping: float = 0.85
 
 
 @dataclass(frozen=True)
@@ -88,15 +128,9 @@ def crawl_settings(policy: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def play(
     web: Web,
-    policy: Any,
-    seeds: UInt32Array,
-    budget: int,
-    settings: Mapping[str, Any],
-    *,
-    parallel: int = 1,
-    fetch_seconds: float = 0.0,
+    task: ReplayTask,
+    between: Callable[[int], None] = lambda count: None,
     changes: Changes | None = None,
-    between: Callable[[int], None] | None = None,
 ) -> Played:
     """Replay a crawl.
 
@@ -104,22 +138,13 @@ def play(
     ----------
     web : Web
         The web to crawl.
-    policy : str, Policy class or instance
-        The policy of the crawl.
-    seeds : uint32[k]
-        Pages.
-    budget : int
-        Fetches to stop after. The crawl may end before.
-    settings : mapping
-        Settings of :class:`inlink.Crawl`.
-    parallel : int
-        Fetches under way at a time.
-    fetch_seconds : float
-        Duration of a fetch in seconds, if the web has none.
-    changes : Changes or None
-        The changes of pages. A fetch returns a hash of the content that the page has then. None: no hashes.
-    between : callable or None
+    task : ReplayTask
+        The replay to make.
+    between : callable
         Called with a number of fetches, now and then.
+    changes : Changes or None
+        The changes of pages. A fetch returns a hash of the content that the page has then. None: those of the task. If
+        it has none, there are no hashes.
 
     Raises
     ------
@@ -129,11 +154,12 @@ def play(
     inlink.errors.ParameterError
         If the policy is not one of inlink's own, and its code raises an exception.
     """
-    with _blamed(policy), unfinished_folder(memory_folder() / "inlink-replay") as folder:
+    with _blamed(task.policy), unfinished_folder(memory_folder() / "inlink-replay") as folder:
         clock = VirtualClock()
-        with Crawl(folder / "crawl", clock=clock, **crawl_settings(policy, settings)) as crawl:
-            crawl.seed([web.urls[page] for page in seeds.tolist()])
-            return _Player(web, crawl, clock, parallel, fetch_seconds, changes).run(budget, between)
+        with Crawl(folder / "crawl", clock=clock, **crawl_settings(task.policy, task.settings)) as crawl:
+            crawl.seed([web.urls[page] for page in task.seeds])
+            changes = changes or changes_of(web, task.changes, task.change_seed)
+            return _Player(web, crawl, clock, task, changes).run(between)
 
 
 @contextmanager
@@ -169,26 +195,19 @@ class _Player:
     """Fetches from a web what a crawl hands out."""
 
     def __init__(
-        self,
-        web: Web,
-        crawl: Crawl,
-        clock: VirtualClock,
-        parallel: int,
-        fetch_seconds: float,
-        changes: Changes | None,
+        self, web: Web, crawl: Crawl, clock: VirtualClock, task: ReplayTask, changes: Changes | None
     ) -> None:
-        self._changes, self._start = changes, clock.now
-        self._revisits = crawl.settings.revisit is not None
+        self._web, self._crawl, self._clock, self._task, self._changes = web, crawl, clock, task, changes
+        self._start, self._revisits = clock.now, crawl.settings.revisit is not None
         self._copy: tuple[int, float] = NO_PAGE, np.inf
         self._copies: list[tuple[int, float]] = []
-        self._web, self._crawl, self._clock, self._parallel = web, crawl, clock, parallel
         self._urls, self._number = web.urls, {url: page for page, url in enumerate(web.urls)}
         self._offsets, self._links = web.offsets.tolist(), np.asarray(web.links)
         self._scores = np.asarray(web.link_scores) if len(web.link_scores) else None
         self._outcomes, self._content = bytes(web.outcomes), web.scores
         self._fingerprints = web.fingerprints.tolist()
         self._plain = not (web.scores.any() or self._scores is not None)
-        self._seconds = np.where(np.isnan(web.seconds), np.float32(fetch_seconds), web.seconds).tolist()
+        self._seconds = np.where(np.isnan(web.seconds), np.float32(task.fetch_seconds), web.seconds).tolist()
         self._tries, self._asked_delay = bytearray(web.tries), np.asarray(web.delays) > 0
         self._home = bytearray(web.num_pages)
         self._brought: list[int] = []
@@ -196,13 +215,14 @@ class _Player:
         self._times: list[float] = []
         self._counts: Counter[str] = Counter()
 
-    def run(self, budget: int, between: Callable[[int], None] | None) -> Played:
+    def run(self, between: Callable[[int], None]) -> Played:
         """Fetch until the budget is spent or the crawl ends."""
         began, start = time.process_time(), self._start
         flying: list[tuple[float, int, Lease, int]] = []
         crawl, clock, reported, idle = self._crawl, self._clock, 0, 0
+        budget, parallel = self._task.budget, self._task.parallel
         while len(self._fetched) < budget:
-            room = min(self._parallel, budget - len(self._fetched)) - len(flying)
+            room = min(parallel, budget - len(self._fetched)) - len(flying)
             leases = crawl.next(room) if room > 0 else []
             for lease in leases:
                 self._depart(lease, flying)
@@ -211,14 +231,14 @@ class _Player:
                 raise RuntimeError(
                     f"policy {crawl.settings.policy} hands out nothing after {clock.now - start:g} s, but pages are due"
                 )
-            if leases and len(flying) < self._parallel:
+            if leases and len(flying) < parallel:
                 # Those that are excluded make room for others.
                 continue
             if not flying:
                 if crawl.wait() is None:
                     break
                 continue
-            if len(flying) < self._parallel and (due := crawl.due_in()) and clock.now + due < flying[0][0]:
+            if len(flying) < parallel and (due := crawl.due_in()) and clock.now + due < flying[0][0]:
                 clock.advance(due)
                 continue
             finish, _, lease, page = heapq.heappop(flying)
@@ -228,11 +248,10 @@ class _Player:
             self._copy = NO_PAGE, np.inf
             self._brought.append(self._answer(lease, page))
             self._copies.append(self._copy)
-            if between is not None and len(self._fetched) - reported >= 500:
+            if len(self._fetched) - reported >= 500:
                 between(len(self._fetched) - reported)
                 reported = len(self._fetched)
-        if between is not None:
-            between(len(self._fetched) - reported)
+        between(len(self._fetched) - reported)
         return Played(
             np.array(self._brought, np.uint32),
             np.array(self._fetched, np.uint32),

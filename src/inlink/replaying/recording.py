@@ -13,7 +13,7 @@ from inlink.base.arrays import Float32Array, UInt32Array
 from inlink.crawl.settings import stored
 from inlink.factors.trust import seed_pages
 from inlink.frontier.visits import visits_of
-from inlink.graph.graph import Graph, Rows
+from inlink.graph.graph import Rows
 from inlink.replaying.web import (
     EXCLUDED,
     FAILED,
@@ -32,8 +32,6 @@ from inlink.store.format import HAS_SCORES, HostRecord, LeaseRecord, VisitRecord
 from inlink.store.life import GIVEN_UP
 from inlink.store.pages import Pages
 from inlink.store.reader import known_pages
-
-__all__ = ["web_of_crawl"]
 
 _KEPT = ("use_scores", "cross_domain_only", "damping", "max_retries", "retry_seconds")
 """Settings of the recorded crawl that also apply to its replay, in addition to delays."""
@@ -80,22 +78,20 @@ def _web(pages: Pages, path: Path, settings: Any) -> Web:
     columns |= change_columns(n, {page: _hashes(pages, page) for page in crawled.tolist()})
     kept = {name: getattr(settings, name) for name in _KEPT}
     polite = {field.name: getattr(settings.politeness, field.name) for field in fields(settings.politeness)}
-    rows = Rows(offsets, links)
-    notes = {
-        "pages that are not recorded": int((outcomes == UNKNOWN).sum()),
-        "pages whose time to fetch is not recorded": int(np.isnan(columns["seconds"][crawled]).sum()),
-    }
     return Web(
         name=path.resolve().name,
         hosts="real",
         urls=urls,
-        graph=merged_graph(rows, columns["targets"]) if pages.merged else Graph(rows, checked=True),
+        graph=merged_graph(Rows(offsets, links), columns["targets"]),
         offsets=offsets,
         links=links,
         outcomes=outcomes,
         settings=kept | {"politeness": polite},
         url_rules=settings.url_rules,
-        notes={name: count for name, count in notes.items() if count},
+        notes={
+            "pages that are not recorded": int((outcomes == UNKNOWN).sum()),
+            "pages whose time to fetch is not recorded": int(np.isnan(columns["seconds"][crawled]).sum()),
+        },
         **columns,
     )
 

@@ -23,8 +23,8 @@ from inlink.graph.interop import GraphLike, as_graph
 from inlink.graph.source import level_of
 from inlink.replaying.arguments import ReplayArguments
 from inlink.replaying.changes import freshness_of, has_changes
-from inlink.replaying.checks import ReplayPlan, checked
-from inlink.replaying.jobs import Done, ReplayTask, performed
+from inlink.replaying.checks import ReplayPlan, checked, seed_sets
+from inlink.replaying.jobs import Done, performed
 from inlink.replaying.lines import line, sort_bound, sorted_rows
 from inlink.replaying.measures import (
     FRESHNESS,
@@ -36,12 +36,9 @@ from inlink.replaying.measures import (
     harvest_of,
     worth_of,
 )
-from inlink.replaying.play import Played
+from inlink.replaying.play import Played, ReplayTask
 from inlink.replaying.result import BOUND, GREEDY, LOOK_AHEAD, Replay, Run
-from inlink.replaying.seeds import seed_sets
 from inlink.replaying.web import Web, web_of_graph, with_noise
-
-__all__ = ["Replaying", "replay", "webs_of"]
 
 Source = str | os.PathLike[str] | GraphLike
 LINES = {"greedy": GREEDY, "look-ahead": LOOK_AHEAD}
@@ -293,9 +290,9 @@ class Replaying:
             settings = stack.enter_context(_trusted_settings(web, plan.settings, self._trusted))
             tasks = [
                 ReplayTask(
-                    policy, place, start.seeds.tolist(), start.budget, settings, plan.parallel,
-                    plan.fetch_seconds, counts_at(self._marks, start.pages) if plan.tau else [], self._damping,
-                    plan.changes, plan.random_seed,
+                    policy, start.seeds.tolist(), start.budget, settings, plan.parallel, plan.fetch_seconds,
+                    plan.changes, plan.random_seed, place,
+                    counts_at(self._marks, start.pages) if plan.tau else [], self._damping,
                 )
                 for place, start in enumerate(self._starts)
                 for policy in plan.policies
@@ -338,7 +335,7 @@ class Replaying:
             version=__version__,
             pages=web.num_pages,
             links=len(web.links),
-            notes=web.notes,
+            notes={what: count for what, count in web.notes.items() if count},
             orders=[*plan.names, *([*LINES.values(), BOUND] if plan.lines else [])],
             baseline=plan.baseline,
             marks=self._marks,

@@ -15,8 +15,6 @@ from inlink.base.table import counted, html_table
 from inlink.errors import OutputError, ParameterError
 from inlink.replaying.measures import Curve
 
-__all__ = ["BOUND", "GREEDY", "LOOK_AHEAD", "Mean", "Paired", "Replay", "Run"]
-
 GREEDY, LOOK_AHEAD, BOUND = "clairvoyant greedy (no bound)", "look-ahead", "sort bound"
 """The names of the lines that are drawn beside the policies."""
 

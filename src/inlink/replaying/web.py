@@ -27,20 +27,6 @@ from inlink.errors import ParameterError
 from inlink.graph.graph import Graph, Rows
 from inlink.urls.canonical import UrlRules, canonical
 
-__all__ = [
-    "EXCLUDED",
-    "FAILED",
-    "NO_PAGE",
-    "PAGE",
-    "REDIRECT",
-    "UNKNOWN",
-    "Web",
-    "change_columns",
-    "merged_graph",
-    "web_of_graph",
-    "with_noise",
-]
-
 PAGE, FAILED, REDIRECT, EXCLUDED, UNKNOWN = range(5)
 """Results of a fetch: the page, an error, another page, a refusal by a rule, or unknown."""
 
@@ -180,10 +166,9 @@ def web_of_graph(graph: Graph, name: str, host_pages: int | None) -> Web:
     n = graph.num_nodes
     require_memory(400 * n, f"a replay of {n:,} pages")
     outcomes = np.zeros(n, np.uint8)
-    notes: dict[str, int] = {}
-    if graph.crawled is not None and not graph.crawled.all():
+    if graph.crawled is not None:
         outcomes[~np.asarray(graph.crawled)] = UNKNOWN
-        notes["pages that are not recorded"] = int((outcomes == UNKNOWN).sum())
+    notes = {"pages that are not recorded": int((outcomes == UNKNOWN).sum())}
     if host_pages is None:
         if graph.names is None:
             raise ParameterError("this graph has no names, so hosts must be guessed: give their size")
@@ -295,17 +280,16 @@ def _urls_of(
         else:
             first[url] = node
         urls.append(f"http://none.invalid/{node}" if url is None else url)
-    if invalid:
-        notes["names that are no URLs"] = invalid
     doubles = int((same != np.arange(len(names))).sum())
-    if doubles:
-        notes["names with the same canonical URL as another"] = doubles
+    notes |= {"names that are no URLs": invalid, "names with the same canonical URL as another": doubles}
     return urls, same if doubles else None
 
 
 def merged_graph(rows: Rows, same: UInt32Array) -> Graph:
     """Return the graph in which node k is merged into node ``same[k]``, which gets its arcs, each once."""
     n = len(same)
+    if (same == np.arange(n)).all():
+        return Graph(rows, checked=True)
     sources = np.repeat(np.arange(n, dtype=np.uint32), np.diff(rows.offsets).astype(np.int64))
     arcs = np.unique(same[sources].astype(np.uint64) << np.uint64(32) | same[rows.nodes])
     begin = np.searchsorted(arcs >> np.uint64(32), np.arange(n + 1, dtype=np.uint64))
