@@ -21,8 +21,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "demo"))
 
 from webserver import Reply, WebServer
 
-__all__ = ["SITES", "TOPICS", "Site", "Topic", "WebServer", "reachable", "serve", "sites", "static"]
-
 ROBOTS = "/robots.txt"
 LANGUAGES = ("en", "de", "fr", "ja", "ko")  # of suffixes such as index.html.en; the first that is there
 _DOC = Path("/usr/share/doc")
@@ -61,82 +59,47 @@ SITES = (
 
 def sites() -> list[Site]:
     """Those whose packages are installed."""
-    return [site for site in SITES if _lookup(site.root.resolve(), site.start) is not None]
+    return [site for site in SITES if _lookup(site.root, site.start) is not None]
 
 
-def serve(
-    some: Iterable[Site], *, robots: Mapping[str, str] | None = None, latency: float = 0.0, port: int = 0
-) -> WebServer:
-    """A server for sites, to be used in a ``with``; ``url(server.port)`` of each is where to begin.
-
-    Parameters
-    ----------
-    some : iterable of Site
-    robots : mapping of str to str
-        robots.txt by the name of the site, instead of its own; "" allows all.
-    latency : float
-        Seconds before each answer.
-    port : int
-        0 is any that is free.
-    """
-    rules = robots or {}
-    return WebServer(
-        {site.host: static(site.root, rules.get(site.name, site.robots), latency) for site in some}, port
-    )
+def serve(some: Iterable[Site]) -> WebServer:
+    """A server for sites, to be used in a ``with``; ``url(server.port)`` of each is where to begin."""
+    return WebServer({site.host: static(site.root, site.robots) for site in some})
 
 
 # -- a folder as a site --------------------------------------------------------------------------------------------
 
 
-def static(root: Path, robots: str | None = None, latency: float = 0.0):
-    """A handler for a folder, out of which nothing leads: neither ``..`` nor symbolic links.
+def static(root: Path, robots: str | None = None):
+    """A handler for a folder.
 
-    A file is also found under its name without ``.gz`` (sent compressed where that is accepted) or without the suffix
-    of a language, as Apache's content negotiation has it. A folder without a slash is redirected to itself with one,
-    and has its index.html there.
+    A file is also found under its name without ``.gz`` or without the suffix of a language, as Apache's content
+    negotiation has it. A folder without a slash is redirected to itself with one, and has its index.html there.
     """
-    return partial(_answer, root.resolve(), robots, latency)
+    return partial(_answer, root, robots)
 
 
-def _answer(root: Path, robots: str | None, latency: float, target: str, headers: Mapping[str, str]) -> Reply:
+def _answer(root: Path, robots: str | None, target: str, headers: Mapping[str, str]) -> Reply:
     if target == ROBOTS and robots is not None:
-        return Reply(body=robots.encode(), content_type="text/plain", wait=latency)
+        return Reply(body=robots.encode(), content_type="text/plain")
     path = unquote(target.partition("?")[0], errors="surrogateescape")
     file = _lookup(root, path)
     if file is None:
-        return Reply(404, b"<title>Not found</title>", wait=latency)
+        return Reply(404, b"<title>Not found</title>")
     if file.is_dir():
-        return Reply(301, headers=(("Location", target.partition("?")[0] + "/"),), wait=latency)
-    body, more = file.read_bytes(), []
-    name = path.rpartition("/")[2] or "index.html"
-    suffix = file.name.removeprefix(name)
-    if suffix == ".gz":
-        if "gzip" in headers.get("accept-encoding", ""):
-            more = [("Content-Encoding", "gzip")]
-        else:
-            body = gzip.decompress(body)
-    elif suffix:
-        more = [("Content-Language", suffix[1:])]
-    kind, coding = mimetypes.guess_type(name)
-    declared = "application/gzip" if coding == "gzip" else kind or "application/octet-stream"
-    return Reply(body=body, content_type=declared, headers=tuple(more), wait=latency)
+        return Reply(301, headers=(("Location", target.partition("?")[0] + "/"),))
+    kind = mimetypes.guess_type(path.rpartition("/")[2] or "index.html")[0] or "application/octet-stream"
+    body = file.read_bytes()
+    return Reply(body=gzip.decompress(body) if file.suffix == ".gz" else body, content_type=kind)
 
 
 def _lookup(root: Path, path: str) -> Path | None:
-    """The file or folder that a decoded path names, if it lies within ``root``, which is resolved."""
-    if "\0" in path:
-        return None
+    """The file or folder that a decoded path names."""
     wanted = root / path.lstrip("/")
     if path.endswith("/"):
         wanted /= "index.html"
-    for suffix in ("", ".gz", *(f".{language}" for language in LANGUAGES)):
-        try:
-            found = wanted.with_name(wanted.name + suffix).resolve() if suffix else wanted.resolve()
-            if found.is_relative_to(root) and (found.is_file() or (found.is_dir() and not suffix)):
-                return found
-        except (OSError, ValueError, RuntimeError):  # a name that is too long or is none, a loop of links
-            return None
-    return None
+    names = [wanted, *(wanted.with_name(f"{wanted.name}.{suffix}") for suffix in ("gz", *LANGUAGES))]
+    return next((file for file in names if file.is_file() or (file == wanted and file.is_dir())), None)
 
 
 # -- topics ----------------------------------------------------------------------------------------------------------
@@ -222,7 +185,7 @@ TOPICS = (
 @cache
 def _document(host: str | None, path: str) -> str:
     site = next((one for one in SITES if one.host == host), None)
-    file = _lookup(site.root.resolve(), unquote(path, errors="surrogateescape")) if site else None
+    file = _lookup(site.root, unquote(path, errors="surrogateescape")) if site else None
     if file is None or file.is_dir():
         return ""
     raw = file.read_bytes()[:100_000]
@@ -232,7 +195,7 @@ def _document(host: str | None, path: str) -> str:
 # -- what can be reached, by somebody else's crawler -----------------------------------------------------------------
 
 
-def reachable(seeds: Iterable[str], allowed_hosts: Iterable[str], *, obey: bool = True) -> set[str]:
+def reachable(seeds: Iterable[str], allowed_hosts: Iterable[str]) -> set[str]:
     """URLs, without fragments, that answer 200 with HTML and that Scrapy's own CrawlSpider reaches.
 
     It also follows links that are marked nofollow, and never ends in a web with traps.
@@ -242,17 +205,15 @@ def reachable(seeds: Iterable[str], allowed_hosts: Iterable[str], *, obey: bool 
     seeds : iterable of str
     allowed_hosts : iterable of str
         Hosts without ports.
-    obey : bool
-        Heed robots.txt.
     """
-    given = json.dumps({"seeds": list(seeds), "hosts": list(allowed_hosts), "obey": obey})
+    given = json.dumps({"seeds": list(seeds), "hosts": list(allowed_hosts)})
     done = subprocess.run([sys.executable, __file__], input=given, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"Scrapy failed:\n{done.stderr}")
     return set(json.loads(done.stdout))
 
 
-def _crawl(seeds: list[str], hosts: list[str], obey: bool) -> list[str]:
+def _crawl(seeds: list[str], hosts: list[str]) -> list[str]:
     """Crawl with Scrapy, in this process."""
     from scrapy.crawler import CrawlerProcess
     from scrapy.http import HtmlResponse
@@ -277,7 +238,7 @@ def _crawl(seeds: list[str], hosts: list[str], obey: bool) -> list[str]:
         {
             "LOG_LEVEL": "ERROR",
             "TELNETCONSOLE_ENABLED": False,
-            "ROBOTSTXT_OBEY": obey,
+            "ROBOTSTXT_OBEY": True,
             "CONCURRENT_REQUESTS": 32,
             "CONCURRENT_REQUESTS_PER_DOMAIN": 32,
             "DOWNLOAD_DELAY": 0,
@@ -290,4 +251,4 @@ def _crawl(seeds: list[str], hosts: list[str], obey: bool) -> list[str]:
 
 if __name__ == "__main__":
     task = json.load(sys.stdin)
-    print(json.dumps(_crawl(task["seeds"], task["hosts"], task["obey"])))
+    print(json.dumps(_crawl(task["seeds"], task["hosts"])))

@@ -8,7 +8,7 @@ import textwrap
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import pytest
 
 from inlink.crawl.crawl import Crawl
 from patience import PATIENCE, finish
+from sites import ROBOTS, Answer, Asked, Says, Site, html, moved
 
 pytest.importorskip("scrapy", reason="scrapy is not installed: pip install 'inlink[frontera]'")
 pytest.importorskip("frontera", reason="frontera 0.7.2 is not installed: pip install 'inlink[frontera]'")
@@ -31,81 +32,39 @@ def links_of(number: int) -> list[int]:
     return [one for one in found if one < PAGES]
 
 
-class Site:
+def cookie(asked: Asked) -> Answer:
+    """Redirects to itself once."""
+    return (
+        html()
+        if "seen=1" in asked.headers.get("Cookie", "")
+        else moved("/cookie", **{"Set-Cookie": "seen=1"})
+    )
+
+
+def pages() -> dict[str, Says]:
     """Pages /0 … /59, and some that fail, each in its own way."""
-
-    def __init__(self) -> None:
-        self.asked: Counter[str] = Counter()
-        self.robots = True
-        self.held, self.go = threading.Event(), threading.Event()
-        self.go.set()
-        site = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self) -> None:
-                site.answer(self)
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01})
-        self.thread.start()
-
-    def answer(self, handler: BaseHTTPRequestHandler) -> None:
-        path = handler.path
-        self.asked[path] += 1
-        status, body, headers = 200, "", {"Content-Type": "text/html"}
-        if path == "/broken" or (path == "/robots.txt" and not self.robots):
-            handler.close_connection = True
-            return
-        elif path == "/robots.txt":
-            body = "User-agent: *\nDisallow: /private\n"
-        elif path in ("/moved", "/twice", "/loop"):
-            status, headers["Location"] = 302, {"/moved": "/target", "/twice": "/moved"}.get(path, "/loop")
-        elif path == "/cookie":  # redirects to itself once
-            if "seen=1" not in handler.headers.get("Cookie", ""):
-                status, headers["Location"], headers["Set-Cookie"] = 302, "/cookie", "seen=1"
-        elif path == "/busy":
-            status, headers["Retry-After"] = (200, "0") if self.asked[path] > 1 else (503, "0")
-        elif path == "/gone":
-            status = 404
-        elif path[1:].isdigit():
-            if sum(numbers(self.asked).values()) > HELD_AFTER and not self.go.is_set():
-                self.held.set()
-                self.go.wait(PATIENCE)
-            number = int(path[1:])
-            more = (
-                ["gone", "broken", "busy", "twice", "cookie", "private", "crash", "loop"]
-                if number == 0
-                else []
-            )
-            body = "".join(f'<a href="/{one}">{one}</a>' for one in [*links_of(number), *more])
-        data = body.encode()
-        try:
-            handler.send_response(status)
-            for name, value in {**headers, "Content-Length": str(len(data))}.items():
-                handler.send_header(name, value)
-            handler.end_headers()
-            handler.wfile.write(data)
-        except OSError:
-            pass  # the spider was killed
-
-    def close(self) -> None:
-        self.go.set()
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
+    failing = ["gone", "broken", "busy", "twice", "cookie", "private", "crash", "loop"]
+    busy = [Answer("", 503, {"Retry-After": "0"})]
+    found: dict[str, Says] = {
+        f"/{number}": html(*(f"/{one}" for one in links_of(number) + failing * (number == 0)))
+        for number in range(PAGES)
+    }
+    return found | {
+        **dict.fromkeys(("/target", "/private", "/crash", "/0?from-crash"), html()),
+        ROBOTS: Answer("User-agent: *\nDisallow: /private\n"),
+        "/broken": Answer(raw=b""),
+        "/busy": lambda _: busy.pop() if busy else html(),
+        "/moved": moved("/target"),
+        "/twice": moved("/moved"),
+        "/loop": moved("/loop"),
+        "/cookie": cookie,
+    }
 
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    one = Site()
-    yield one
-    one.close()
+    with Site(pages()) as one:
+        yield one
 
 
 SPIDER = """
@@ -173,7 +132,7 @@ def start(tmp_path: Path, site: Site) -> Iterator[Start]:
             "USE_SCORES": True,
             **settings,
         }
-        argv = [sys.executable, str(script), f"{site.url}/", json.dumps(told)]
+        argv = [sys.executable, str(script), site.url("/"), json.dumps(told)]
         log = (tmp_path / "log").open("a")
         one = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=log, text=True, cwd=tmp_path)
         log.close()
@@ -188,8 +147,9 @@ def start(tmp_path: Path, site: Site) -> Iterator[Start]:
         one.stdout.close()
 
 
-def numbers(counter: Counter[str]) -> Counter[str]:
-    return Counter({path: count for path, count in counter.items() if path[1:].isdigit()})
+def numbers(found: dict[str, Any]) -> Any:
+    """The items of the pages /0 … /59."""
+    return type(found)({path: value for path, value in found.items() if path[1:].isdigit()})
 
 
 @pytest.mark.slow
@@ -197,18 +157,16 @@ def test_a_site_is_crawled_each_page_once_and_failures_are_kept(tmp_path: Path, 
     spider = start()
     stats = json.loads(finish(spider)[0].splitlines()[-1])
     assert stats["finish_reason"] == "finished", (tmp_path / "log").read_text()
-    assert numbers(site.asked) == Counter(f"/{k}" for k in range(PAGES))
-    assert site.asked["/private"] == 0
-    assert site.asked["/post"] == 0
-    assert {
-        path: site.asked[path] for path in ("/gone", "/crash", "/moved", "/twice", "/target")
-    } == dict.fromkeys(("/gone", "/crash", "/moved", "/twice", "/target"), 1)
-    assert (site.asked["/busy"], site.asked["/cookie"], site.asked["/loop"]) == (2, 2, 4)
-    assert site.asked["/broken"] >= 3  # Twisted asks a second time where a kept connection breaks
+    assert numbers(site.counts()) == Counter(f"/{k}" for k in range(PAGES))
+    asked = site.counts()
+    once = ("/gone", "/crash", "/moved", "/twice", "/target")
+    assert {path: asked[path] for path in once} == dict.fromkeys(once, 1)
+    assert [asked[path] for path in ("/private", "/post", "/busy", "/cookie", "/loop")] == [0, 0, 2, 2, 4]
+    assert asked["/broken"] >= 3  # Twisted asks a second time where a kept connection breaks
     assert stats["item_scraped_count"] == stats["frontera/crawled_pages_count/200"]
 
     with Crawl(tmp_path / "crawl") as crawl:
-        known = {path: crawl.page(site.url + path) for path in site.asked if path != "/robots.txt"}
+        known = {path: crawl.page(site.root + path) for path in asked}
         for number in range(PAGES):
             page = known[f"/{number}"]
             assert (page.state, page.crawls, page.status, page.score) == ("crawled", 1, 200, 0.5)
@@ -218,36 +176,44 @@ def test_a_site_is_crawled_each_page_once_and_failures_are_kept(tmp_path: Path, 
         assert re.search("Fail|Never|Lost|Conn", known["/broken"].error)
         assert (known["/busy"].state, known["/busy"].errors) == ("crawled", 0)
         assert known["/crash"].state == "crawled"
-        assert crawl.page(f"{site.url}/0?from-crash").state == "crawled"
+        assert crawl.page(f"{site.root}/0?from-crash").state == "crawled"
         assert [known[path].state for path in ("/twice", "/moved", "/target")] == [
             "merged",
             "merged",
             "crawled",
         ]
         assert known["/cookie"].state == "crawled"
-        private = crawl.page(f"{site.url}/private")
+        private = crawl.page(f"{site.root}/private")
         assert (private.state, private.error) == ("excluded", "IgnoreRequest")
         assert (known["/loop"].state, known["/loop"].error) == ("excluded", "dropped by a middleware")
-        assert crawl.page(f"{site.url}/post") is None
+        assert crawl.page(f"{site.root}/post") is None
         assert crawl.due_in() is None
 
 
 @pytest.mark.slow
 def test_a_crawl_that_is_killed_goes_on_where_it_was(tmp_path: Path, site: Site, start: Start):
-    site.go.clear()
+    held, go = threading.Event(), threading.Event()
+
+    def hold(page: Answer, _: Asked) -> Answer:
+        if numbers(site.counts()).total() <= HELD_AFTER:
+            return page
+        held.set()
+        return page._replace(gate=go)
+
+    site.pages |= {path: partial(hold, page) for path, page in numbers(site.pages).items()}
     spider = start()
-    assert site.held.wait(PATIENCE), (tmp_path / "log").read_text()
+    assert held.wait(PATIENCE), (tmp_path / "log").read_text()
     spider.kill()
     spider.communicate()
     with Crawl(tmp_path / "crawl") as crawl:
-        crawled = {f"/{k}" for k in range(PAGES) if (page := crawl.page(f"{site.url}/{k}")) and page.crawls}
+        crawled = {f"/{k}" for k in range(PAGES) if (page := crawl.page(f"{site.root}/{k}")) and page.crawls}
     assert len(crawled) >= HELD_AFTER - 15  # but for those under way
-    before = site.asked.copy()
-    site.go.set()
+    before = site.counts()
+    go.set()
     spider = start()
     stats = json.loads(finish(spider)[0].splitlines()[-1])
     assert stats["finish_reason"] == "finished", (tmp_path / "log").read_text()
-    after = numbers(site.asked - before)
+    after = numbers(site.counts() - before)
     assert not crawled & after.keys()
     assert crawled | after.keys() == {f"/{k}" for k in range(PAGES)}
     assert max(after.values()) == 1
@@ -255,24 +221,24 @@ def test_a_crawl_that_is_killed_goes_on_where_it_was(tmp_path: Path, site: Site,
 
 @pytest.mark.slow
 def test_scrapys_own_retries_go_through(site: Site, start: Start, tmp_path: Path):
-    site.robots = False  # it cannot be read, which is no business of Frontera's
+    site.pages[ROBOTS] = Answer(raw=b"")  # it cannot be read, which is no business of Frontera's
     spider = start(RETRY_ENABLED=True, RETRY_TIMES=1, INLINK_MAX_RETRIES=1)
     stats = json.loads(finish(spider)[0].splitlines()[-1])
     log = (tmp_path / "log").read_text()
     assert stats["finish_reason"] == "finished", log
     assert "is not a method of" not in log
     assert stats["frontera/request_errors_count"] == 2
-    assert (site.asked["/busy"], site.asked["/private"]) == (2, 1)
+    assert (site.counts()["/busy"], site.counts()["/private"]) == (2, 1)
     with Crawl(tmp_path / "crawl") as crawl:
-        assert crawl.page(f"{site.url}/busy").state == "crawled"
-        broken = crawl.page(f"{site.url}/broken")
+        assert crawl.page(f"{site.root}/busy").state == "crawled"
+        broken = crawl.page(f"{site.root}/broken")
         assert broken.errors == 2  # a failed download is the crawl's to try again
         assert (broken.depth, broken.score) == (1, pytest.approx(1 / 9))  # and did not become a seed
 
 
 @pytest.mark.slow
 def test_the_settings_block_of_aduanas_article_crawls(tmp_path: Path, site: Site, start: Start):
-    (tmp_path / "seeds.txt").write_text(f"# seeds\n{site.url}/20\n")
+    (tmp_path / "seeds.txt").write_text(f"# seeds\n{site.root}/20\n")
     (tmp_path / "block.py").write_text(
         "BACKEND = 'inlink.frontera.Backend'\nMAX_NEXT_REQUESTS = 10\nBC_MIN_HOSTS = 3\n"
     )
@@ -286,5 +252,5 @@ def test_the_settings_block_of_aduanas_article_crawls(tmp_path: Path, site: Site
     stats = json.loads(finish(spider)[0].splitlines()[-1])
     log = (tmp_path / "log").read_text()
     assert stats["finish_reason"] == "finished", log
-    assert numbers(site.asked) == Counter(f"/{k}" for k in range(PAGES))
+    assert numbers(site.counts()) == Counter(f"/{k}" for k in range(PAGES))
     assert log.count("settings without effect in inlink: BC_MIN_HOSTS (docs/migration.md") == 1

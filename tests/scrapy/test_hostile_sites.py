@@ -110,6 +110,7 @@ def test_every_hostile_page_has_an_outcome_and_nobody_sees_a_traceback(tmp_path)
         asked = site.counts()
     assert "Traceback" not in done.stderr, done.stderr[done.stderr.index("Traceback") - 1500 :][:4000]
     assert "critical" not in done.stderr
+    assert "crawl: info: Spider closed (finished)" in done.stderr
     pages = look(tmp_path / "c").pages
     states = {pages.url(page): pages.page(page).state for page in range(pages.num_pages)}
     assert states[urls["/ok"]] == "crawled"
