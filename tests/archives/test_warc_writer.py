@@ -23,9 +23,7 @@ from warcio.checker import Checker
 
 import inlink
 from inlink.errors import InUseError, OutputError
-from inlink.scrapy.append import Appended
-from inlink.scrapy.job import whole_lines
-from inlink.scrapy.warc import WarcFile
+from inlink.scrapy.outputs import Appended, WarcFile, whole_lines
 
 URL = "http://example.org/a?b=1"
 
@@ -231,7 +229,7 @@ import resource, signal, sys
 from scrapy import Request
 from scrapy.http import Response
 from inlink.errors import OutputError
-from inlink.scrapy.warc import WarcFile
+from inlink.scrapy.outputs import WarcFile
 import os
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 url = "http://a.example/"

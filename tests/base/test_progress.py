@@ -41,7 +41,7 @@ def test_a_log_that_shows_it_already_is_enough(capsys):
 
     pytest.importorskip("scrapy")
     from inlink.scrapy.job import Job
-    from inlink.scrapy.logs import logging_to
+    from inlink.scrapy.run import logging_to
 
     with progress(), logging_to(Job(), verbose=False, quiet=False):
         LOG.info("compiling")

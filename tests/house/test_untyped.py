@@ -51,5 +51,5 @@ def test_a_preset_reads_it_too():
     from inlink.scrapy.preset import Preset
 
     preset = Preset(A)
-    assert len(preset.articles(PAGE, A, content_type="application/octet-stream")) == 1
-    assert preset.articles(b"\0" + PAGE, A, content_type="application/octet-stream") == []
+    assert len(preset.articles(read_page(PAGE, A, content_type="application/octet-stream"))) == 1
+    assert preset.articles(read_page(b"\0" + PAGE, A, content_type="application/octet-stream")) == []

@@ -12,8 +12,7 @@ from inlink.archives.html import TANGLED, html_links
 from inlink.archives.warc import _decoded, parse_http
 from inlink.base.damage import Tally
 from inlink.scoring import reading
-from inlink.scoring.headers import robots_words
-from inlink.scoring.reading import AROUND, LONG_PAGE, MAX_TEXT, NOT_TEXT, Reading, read_page
+from inlink.scoring.reading import AROUND, LONG_PAGE, MAX_TEXT, NOT_TEXT, Reading, read_page, robots_words
 from inlink.urls.canonical import Base, canonical
 
 URL = "https://example.org/dir/page"

@@ -34,13 +34,12 @@ from inlink.protocol import (
     Task,
     Tasks,
 )
-from inlink.scrapy.append import Appended
-from inlink.scrapy.job import Job, Note, RunCounts, Watched, whole_lines
-from inlink.scrapy.logs import logging_to
+from inlink.scrapy.job import Job, Note, RunCounts, Watched
 from inlink.scrapy.options import CrawlOptions, beginnings, folder_for, settings_of
+from inlink.scrapy.outputs import Appended, WikiTables, whole_lines
 from inlink.scrapy.preset import Article, load
 from inlink.scrapy.progress import Lines, told
-from inlink.scrapy.wiki import WikiTables
+from inlink.scrapy.run import logging_to
 from sites import Site, html
 
 

@@ -11,8 +11,7 @@ import inlink
 from crawlcommand import crawl
 from inlink.errors import ParameterError
 from inlink.frontier.rules import Rules
-from inlink.scrapy.options import CrawlOptions, beginnings, settings_of
-from inlink.scrapy.scope import limits, sites_of
+from inlink.scrapy.options import CrawlOptions, beginnings, limits, settings_of, sites_of
 from sites import Site, html
 
 

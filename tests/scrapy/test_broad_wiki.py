@@ -1,6 +1,5 @@
 """``inlink crawl --preset``: a wiki of the test's own, the two tables of the seed, its own SQL and NetworkX on them."""
 
-import re
 import sqlite3
 from collections import Counter
 from collections.abc import Callable
@@ -17,9 +16,8 @@ pytest.importorskip("scrapy")
 
 import inlink
 from crawlcommand import crawl
-from foldercommands import shell
 from inlink.errors import OutputError
-from inlink.scrapy.wiki import WikiTables
+from inlink.scrapy.outputs import WikiTables
 from sites import Answer, Says, Site
 
 pytestmark = pytest.mark.slow
@@ -157,45 +155,6 @@ def test_the_tables_are_the_seeds(tmp_path):
     assert set(inner.names[:]) == {str(link) for link, _, mark in found if mark}
     assert inner.num_arcs == len(set(subgraph))
     assert sorted(path.name for path in tmp_path.glob("wiki.sqlite*")) == ["wiki.sqlite"]
-
-
-def test_the_seeds_exercise(tmp_path):
-    """Degree centrality to CSV, and PageRank by iteration and by random walks, beside what NetworkX says."""
-    with Site(wiki()) as site:
-        given = (
-            "--preset",
-            preset(site, tmp_path),
-            "--start",
-            "Kolmogorov_complexity",
-            "--sqlite",
-            "wiki.sqlite",
-        )
-        crawl(*given, cwd=tmp_path)
-    with closing(sqlite3.connect(tmp_path / "wiki.sqlite")) as database:
-        database.execute(SUBGRAPH)
-        network = nx.DiGraph(database.execute("SELECT * FROM subGraph").fetchall())
-        many = nx.MultiDiGraph(database.execute("SELECT * FROM subGraph").fetchall())
-    commands = [
-        "build wiki.sqlite --crawled-only --count -o wiki",
-        "rank wiki --algorithm degree --direction both --weighted",
-        "export wiki --by degree --plain -o centrality.csv",
-        "rank wiki --tol 1e-12",
-        "rank wiki --algorithm mcmc --walks 20000",
-    ]
-    for command in commands:
-        shell(*command.split(), cwd=tmp_path)
-    lines = (tmp_path / "centrality.csv").read_text("utf-8").splitlines()
-    assert all(re.fullmatch(r'"[^"]+",[0-9.e-]+', line) for line in lines)
-    found = {line.rpartition(",")[0].strip('"'): float(line.rpartition(",")[2]) for line in lines}
-    assert found == pytest.approx(nx.degree_centrality(many))
-    graph = inlink.Graph.open(tmp_path / "wiki")
-    assert set(graph.names[:]) == set(network)
-    expected = nx.pagerank(network, tol=1e-13, max_iter=1000)
-    exact, walked = (inlink.Ranking.load(graph, name) for name in ("pagerank", "mcmc"))
-    for name, value in expected.items():
-        assert exact[name] == pytest.approx(value, abs=1e-9)
-        assert walked[name] == pytest.approx(value, abs=walked.parameters["half_width"])
-    assert walked.parameters["half_width"] < 0.01
 
 
 def test_a_second_run_goes_on_in_the_same_tables(tmp_path):

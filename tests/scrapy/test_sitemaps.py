@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 pytest.importorskip("scrapy")
 
 from crawlcommand import crawl
-from inlink.scrapy import sitemapfile, sitemaps
+from inlink.scrapy import sitemaps
 from inlink.scrapy.causes import Causes
-from inlink.scrapy.sitemapfile import Entry, read_sitemap
+from inlink.scrapy.sitemaps import Entry, read_sitemap
 from sites import ROBOTS, Answer, Site, html
 from spiderruns import pages_of
 
@@ -66,7 +66,7 @@ def test_the_first_fault_of_a_sitemap_ends_the_reading(body, entries, problem):
 
 
 def test_sizes_are_bounded(monkeypatch):
-    monkeypatch.setattr(sitemapfile, "MOST_URLS", 3)
+    monkeypatch.setattr(sitemaps, "MOST_URLS", 3)
     assert read_sitemap(urlset(*"abcd")) == ([Entry(one) for one in "abc"], False, "more than 3 URLs")
     # A bomb: 300 MB of blanks in 300 kB, of which no more than the limit is unpacked.
     bomb = gzip.compress(b"<urlset>" + b" " * 300_000_000, 1)

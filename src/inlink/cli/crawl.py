@@ -136,6 +136,7 @@ def crawl(context: click.Context, /, urls: tuple[str, ...], folder: Path | None,
     """
     try:
         from inlink.scrapy import run
+        from inlink.scrapy.options import CrawlOptions
     except ModuleNotFoundError as error:
         # The caller reports a missing Numba.
         if (error.name or "").startswith("inlink") or error.name == "numba":
@@ -151,7 +152,7 @@ def crawl(context: click.Context, /, urls: tuple[str, ...], folder: Path | None,
     given["keywords"] = tuple(word.strip() for word in (keywords or "").split(",") if word.strip())
     if keywords is not None and not given["keywords"]:
         raise ParameterError(f"--keywords {keywords!r} has no words: give words separated by commas")
-    options = run.CrawlOptions(**given)
+    options = CrawlOptions(**given)
     done = run.crawl(urls, folder, options, quiet=context.meta[QUIET], verbose=context.meta[VERBOSE])
     standing = done.standing
     excluded = standing.states.get("excluded", 0)

@@ -35,8 +35,6 @@ from inlink.protocol import (
 )
 from inlink.store.inbox import seeds_of
 
-__all__ = ["Backend"]
-
 logger = logging.getLogger("inlink.frontera")
 
 LEASE = b"inlink_lease"

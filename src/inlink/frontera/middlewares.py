@@ -14,8 +14,6 @@ from scrapy.utils.asyncio import CallLaterResult, call_later
 
 from inlink.frontera.backend import Backend
 
-__all__ = ["SchedulerDownloaderMiddleware", "SchedulerSpiderMiddleware"]
-
 # Both are in seconds. Scrapy's engine asks every five seconds by itself.
 SHORTEST_WAIT, HEARTBEAT = 0.01, 5.0
 # Key under which Frontera puts its request into Scrapy's meta.

@@ -7,8 +7,6 @@ from typing import Any
 from inlink.errors import ParameterError
 from inlink.scoring.reading import Reading
 
-__all__ = ["ScoreLinks", "ScorePage", "content_scorer", "link_scorer"]
-
 ScorePage = Callable[[Reading], float]
 """A content scorer: returns how good a page is, from 0 to 1."""
 

@@ -13,8 +13,6 @@ from typing import Any
 from inlink.errors import InputError, MissingExtraError, ParameterError
 from inlink.scoring.reading import Reading
 
-__all__ = ["MAX_MODEL", "Classifier"]
-
 MAX_MODEL = 1 << 30
 """Maximum number of bytes of an unpacked model."""
 

@@ -19,8 +19,6 @@ import numpy as np
 from inlink.base.arrays import UInt64Array
 from inlink.scoring.words import encoded_words
 
-__all__ = ["FEWEST_WORDS", "SHINGLE", "fingerprint"]
-
 FEWEST_WORDS = 24
 """A text of fewer words has no fingerprint. The placeholder of a page that a script fills, for example, is the same on
 pages with different content."""

@@ -12,12 +12,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from inlink.archives.html import TANGLED, UNTYPED, decode_html, looks_like_html, no_follow, tangled
 from inlink.protocol import PageFacts
-from inlink.scoring.headers import OUR_NAMES, asks, canonicals_in_header, only, robots_words
 from inlink.urls.canonical import Base, canonical
 
 __all__ = ["AROUND", "MAX_PAGE", "MAX_TEXT", "PageLink", "Reading", "read_page"]
@@ -76,14 +76,14 @@ class PageLink:
     @property
     def text(self) -> str:
         """The visible text of the link, with the alternative texts of its images."""
-        text, spans = self._words.found()
+        text, spans = self._words.found
         begin, end = spans.get(self._number, (0, 0))
         return text[begin:end].strip()
 
     @property
     def around(self) -> str:
         """The page's words before and after the link, up to :data:`AROUND` characters each."""
-        text, spans = self._words.found()
+        text, spans = self._words.found
         if self._number not in spans:
             return ""
         begin, end = spans[self._number]
@@ -129,7 +129,7 @@ class Reading:
     @property
     def text(self) -> str:
         """The visible text of the body, with the alternative texts of images. White space is collapsed."""
-        return self._links.words.found()[0] if self._links else ""
+        return self._links.words.found[0] if self._links else ""
 
     @property
     def links(self) -> list[PageLink]:
@@ -137,12 +137,17 @@ class Reading:
 
         Links to a place on the page itself are left out, unless :func:`read_page` was called with ``self_links``.
         """
-        return self._links.found()[0] if self._links else []
+        return self._links.found[0] if self._links else []
+
+    @property
+    def tree(self) -> LexborHTMLParser | None:
+        """The parsed document; None if the page is not HTML, or was not parsed."""
+        return self._links.words.tree if self._links else None
 
     @property
     def refused(self) -> Counter[str]:
         """Number of links left out of :attr:`links`, by reason (not HTTP, not a URL, too long)."""
-        return self._links.found()[1] if self._links else Counter()
+        return self._links.found[1] if self._links else Counter()
 
 
 class _Words:
@@ -150,8 +155,7 @@ class _Words:
 
     def __init__(self, tree: LexborHTMLParser | None, plain: str = "") -> None:
         self.anchors: list[LexborNode] = []
-        self._tree, self._plain = tree, plain
-        self._found: tuple[str, dict[int, tuple[int, int]]] | None = None
+        self.tree, self._plain = tree, plain
         # The place of each element above a link, by its id.
         self._places: dict[int, str] = {}
 
@@ -168,13 +172,11 @@ class _Words:
         self._places.update(dict.fromkeys(passed, place))
         return place
 
+    @cached_property
     def found(self) -> tuple[str, dict[int, tuple[int, int]]]:
-        if self._found is None:
-            if self._tree is None:
-                self._found = " ".join(self._plain.split())[:MAX_TEXT], {}
-            else:
-                self._found = _walk(self._tree, {node.mem_id: k for k, node in enumerate(self.anchors)})
-        return self._found
+        if self.tree is None:
+            return " ".join(self._plain.split())[:MAX_TEXT], {}
+        return _walk(self.tree, {node.mem_id: k for k, node in enumerate(self.anchors)})
 
 
 class _Links:
@@ -186,21 +188,19 @@ class _Links:
 
     def __init__(self, base: Base | None, words: _Words) -> None:
         self.words, self._base = words, base
-        self._found: tuple[list[PageLink], Counter[str]] | None = None
 
+    @cached_property
     def found(self) -> tuple[list[PageLink], Counter[str]]:
-        if self._found is None:
-            links: list[PageLink] = []
-            refused: Counter[str] = Counter()
-            if self._base is not None:
-                anchors = [node.attributes for node in self.words.anchors]
-                forms = self._base.forms([anchor.get("href") or "" for anchor in anchors], refused)
-                for number, (anchor, url) in enumerate(zip(anchors, forms, strict=True)):
-                    if url is not None:
-                        nofollow = "rel" in anchor and no_follow(anchor["rel"])
-                        links.append(PageLink(url, nofollow, self.words, number))
-            self._found = links, refused
-        return self._found
+        links: list[PageLink] = []
+        refused: Counter[str] = Counter()
+        if self._base is not None:
+            anchors = [node.attributes for node in self.words.anchors]
+            forms = self._base.forms([anchor.get("href") or "" for anchor in anchors], refused)
+            for number, (anchor, url) in enumerate(zip(anchors, forms, strict=True)):
+                if url is not None:
+                    nofollow = "rel" in anchor and no_follow(anchor["rel"])
+                    links.append(PageLink(url, nofollow, self.words, number))
+        return links, refused
 
 
 def read_page(
@@ -421,3 +421,72 @@ def _walk(tree: LexborHTMLParser, numbers: dict[int, int]) -> tuple[str, dict[in
             node, (separates, number) = above, opened.pop()
         node = following
     return "".join(parts)[:MAX_TEXT], spans
+
+
+OUR_NAMES = frozenset(("robots", "inlink"))
+"""Names of robots that mean inlink."""
+
+_MAX_HEADER = 8192
+_WITH_VALUES = frozenset(("max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"))
+_LINK = re.compile(r"""<([^<>]*)>\s*((?:;[^;,"<>]*(?:"[^"]*")?)*)""")
+_REL = re.compile(r""";\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]*))""", re.I)
+
+
+def robots_words(header: str | Iterable[str]) -> set[str]:
+    """Return the directives of ``X-Robots-Tag`` for all robots and for inlink, in lower case.
+
+    A value may begin with the name of a robot. It then applies only to that robot:
+    https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag
+
+    Examples
+    --------
+    >>> sorted(robots_words(["noarchive, NOFOLLOW", "otherbot: noindex, nosnippet"]))
+    ['noarchive', 'nofollow']
+    """
+    directives: set[str] = set()
+    for line in [header] if isinstance(header, str) else header:
+        for_us = True
+        for part in line[:_MAX_HEADER].lower().split(","):
+            name, colon, rest = part.partition(":")
+            named = bool(colon) and name.strip() not in _WITH_VALUES
+            if named:
+                for_us = name.strip() in OUR_NAMES
+            if for_us:
+                directives.update((rest if named else part).split())
+    return directives
+
+
+def asks(words: set[str]) -> tuple[bool, bool]:
+    """Return whether robots are asked not to index, and whether not to follow.
+
+    Examples
+    --------
+    >>> asks({"none"}), asks({"nofollow", "noarchive"})
+    ((True, True), (False, True))
+    """
+    return not words.isdisjoint(("noindex", "none")), not words.isdisjoint(("nofollow", "none"))
+
+
+def canonicals_in_header(header: str | Iterable[str], base: str | None) -> set[str | None]:
+    """Return the canonical forms of the URLs in ``Link: <…>; rel="canonical"`` (RFC 6596, RFC 8288).
+
+    Parameters
+    ----------
+    header : str or iterable of str
+        The values of the header.
+    base : str or None
+        The page's URL in canonical form. None: the result is empty.
+    """
+    canonicals: set[str | None] = set()
+    for line in [header] if isinstance(header, str) else header:
+        for target, parameters in _LINK.findall(line[:_MAX_HEADER]):
+            rel = _REL.search(parameters)
+            if rel and "canonical" in (rel[1] or rel[2] or "").lower().split() and base is not None:
+                canonicals.add(canonical(target, base))
+    return canonicals
+
+
+def only(named: set[str | None]) -> str | None:
+    """Return the URL if exactly one is named, else None. A None in the input stands for a name that is not a URL."""
+    urls = [url for url in named if url is not None]
+    return urls[0] if len(urls) == 1 else None

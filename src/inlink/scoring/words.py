@@ -17,8 +17,6 @@ from functools import cache
 
 from inlink.errors import ParameterError
 
-__all__ = ["encoded_words", "topic_words", "words"]
-
 # Each byte of ASCII in lower case; a space for those that separate words.
 _LOWERED = bytes(code if chr(code).isalnum() else 32 for code in bytes(range(128)).lower()) + bytes(128)
 # Anything but ASCII and characters that only separate words, whatever stands beside them.

@@ -20,8 +20,6 @@ from zope.interface import implementer
 from inlink.urls.addresses import AddressRules, parsed
 from inlink.urls.canonical import canonical
 
-__all__ = ["AddressGuard", "AddressNotAllowed", "Resolver"]
-
 log = logging.getLogger("inlink.addresses")
 
 

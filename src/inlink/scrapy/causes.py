@@ -15,8 +15,6 @@ from inlink.scrapy.robots import FORBIDDEN
 from inlink.store.page import Page
 from inlink.urls.addresses import NOT_ALLOWED
 
-__all__ = ["Causes", "cause_of", "cause_of_page"]
-
 _ROBOTS_STATUS = re.compile(r"robots\.txt: (\d{3})$")
 _OTHER = "other errors"
 

@@ -28,25 +28,6 @@ from inlink.errors import ParameterError
 from inlink.scrapy.addresses import AddressGuard, AddressNotAllowed, Resolver
 from inlink.scrapy.robots import Robots
 
-__all__ = [
-    "add_downloader_middleware",
-    "check",
-    "dealt_with",
-    "fail",
-    "guard_addresses",
-    "is_crawl",
-    "keep_delay",
-    "mend_concurrency",
-    "mend_delay",
-    "mend_robots",
-    "pause",
-    "replace_scheduler",
-    "slot_of",
-    "take_output",
-    "wake",
-    "withdraw",
-]
-
 # Number of requests of a callback that are taken before other work of the process has its turn.
 OUTPUTS_AT_ONCE = 200
 # Longest pause of a slot, in seconds.
@@ -186,12 +167,8 @@ def mend_delay(
     def bounded(slot: Any) -> None:
         process(slot)
         if slot.queue and slot.lastseen + slot.delay * (1 - slot.jitter) - time.monotonic() > longest:
-            waiting = list(slot.queue)
-            slot.queue.clear()
-            slot.queue.extend(row for row in waiting if not ours(row[0]))
-            for request, deferred in waiting:
-                if ours(request):
-                    deferred.errback(Failure(why()))  # type: ignore[no-untyped-call]
+            for deferred in _taken_back(slot, ours):
+                deferred.errback(Failure(why()))  # type: ignore[no-untyped-call]
 
     downloader._process_queue = bounded
 
@@ -313,11 +290,16 @@ def withdraw(crawler: Crawler, key: str, requests: Container[Request], why: Exce
     slot = engine.downloader.slots.get(key)
     if slot is None:
         return
-    waiting = list(slot.queue)
-    slot.queue.clear()
-    slot.queue.extend(row for row in waiting if row[0] not in requests)
+    failing = _taken_back(slot, requests.__contains__)
     slot.close()
     engine.downloader._process_queue(slot)
-    for request, deferred in waiting:
-        if request in requests:
-            deferred.errback(Failure(why))  # type: ignore[no-untyped-call]
+    for deferred in failing:
+        deferred.errback(Failure(why))  # type: ignore[no-untyped-call]
+
+
+def _taken_back(slot: Any, ours: Callable[[Request], bool]) -> list[Any]:
+    """Take our requests out of a slot's queue, and return their Deferreds."""
+    waiting = list(slot.queue)
+    slot.queue.clear()
+    slot.queue.extend(row for row in waiting if not ours(row[0]))
+    return [deferred for request, deferred in waiting if ours(request)]

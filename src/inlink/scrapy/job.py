@@ -6,16 +6,19 @@ a run starts gently, and ends in time.
 """
 
 import asyncio
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import BinaryIO, Literal
+from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from inlink.client.spider import Client
+from inlink.crawl.certificate import Certifier
 from inlink.crawl.permissions import Permissions
 from inlink.errors import InlinkError
 from inlink.protocol import (
@@ -31,15 +34,82 @@ from inlink.protocol import (
     Task,
     Tasks,
 )
-from inlink.scrapy.append import Appended
 from inlink.scrapy.causes import Causes, cause_of
+from inlink.scrapy.outputs import Appended, WarcFile, WikiTables
 from inlink.scrapy.preset import Article, Preset
 from inlink.scrapy.sitemaps import Sitemaps
-from inlink.scrapy.stopping import Stopping
-from inlink.scrapy.warc import WarcFile
-from inlink.scrapy.wiki import WikiTables
 
-__all__ = ["Ending", "Job", "Note", "RunCounts", "Watched", "whole_lines"]
+_POLL = 0.5
+"""Seconds between two looks at the number of pages."""
+
+_LEAST_GROWTH = 10
+_GROWTH = 0.02
+"""The bounds are computed again when the crawl has grown by this share, and by ``_LEAST_GROWTH`` answers."""
+
+_REST = 9.0
+"""Seconds without work for each second of work, so that the bounds take a tenth of one processor."""
+
+
+class Stopping:
+    """Computes the bounds of a crawl from its folder, in a thread, while the crawl goes on.
+
+    Parameters
+    ----------
+    folder : Path
+        The crawl's folder. It must exist when :meth:`watch` begins.
+    count : int
+        Number of places, 1 … 1,000.
+    within : float
+        ε, a share of all rank: see :class:`inlink.protocol.Certificate`.
+    """
+
+    def __init__(self, folder: Path, count: int, within: float) -> None:
+        self.folder, self.count, self.within = folder, count, within
+        self._over = threading.Event()
+
+    def watch(self, answers: Callable[[], int]) -> bool:
+        """Block until all places are certain, and return True. Return False once :meth:`stop` is called.
+
+        Parameters
+        ----------
+        answers : callable
+            Returns the number of answers in this run so far.
+
+        Raises
+        ------
+        inlink.errors.InlinkError
+            If the crawl cannot be read.
+        """
+        certifier, seen = None, 0
+        try:
+            while not self._over.wait(_POLL):
+                if answers() < seen + max(_LEAST_GROWTH, _GROWTH * seen):
+                    continue
+                seen, began = answers(), time.monotonic()
+                if certifier is None:
+                    certifier = Certifier(self.folder, self.count, self.within, self._between)
+                if certifier.look().holds:
+                    return True
+                self._over.wait(_REST * (time.monotonic() - began))
+        except _OverError:
+            pass
+        finally:
+            if certifier is not None:
+                certifier.close()
+        return False
+
+    def stop(self) -> None:
+        """End :meth:`watch` from another thread. It returns as soon as the events at hand are read."""
+        self._over.set()
+
+    def _between(self) -> None:
+        if self._over.is_set():
+            raise _OverError
+
+
+class _OverError(Exception):
+    """The run has ended."""
+
 
 Ending = Literal["finished", "pages", "seconds", "certain", "interrupted"]
 
@@ -286,16 +356,3 @@ class Watched:
                 # The spider gets the same error in its next call.
                 return
             await asyncio.sleep(max(self._period, _BUSY * (time.monotonic() - began)))
-
-
-def whole_lines(file: BinaryIO) -> int:
-    """The position in bytes after the last complete line of a file."""
-    end = file.seek(0, 2)
-    while end:
-        start = max(end - 65_536, 0)
-        file.seek(start)
-        found = file.read(end - start).rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
-        end = start
-    return 0

@@ -14,20 +14,16 @@ from urllib.parse import quote, unquote
 import msgspec
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
-from inlink.archives.html import UNTYPED, decode_html, looks_like_html, no_follow, tangled
+from inlink.archives.html import no_follow
 from inlink.base.declare import parameters_of
 from inlink.errors import InputError, ParameterError
 from inlink.frontier.settings import Politeness
-from inlink.scoring.reading import MAX_PAGE
+from inlink.scoring.reading import Reading
 from inlink.urls.canonical import Base, canonical
-
-__all__ = ["Article", "Preset", "load", "names"]
 
 _MAX_FILE = 1 << 16
 # Characters. MediaWiki's own limit is 255 bytes.
 _MAX_TITLE = 1000
-_HTML = ("text/html", "application/xhtml+xml")
-_CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([a-zA-Z0-9_:.-]{1,40})""", re.I)
 _PRESETS = files("inlink.scrapy") / "presets"
 
 
@@ -100,32 +96,18 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Return the title of an article, derived from its URL."""
         return _plain(url[len(self.base) :].partition("?")[0])[:_MAX_TITLE]
 
-    def articles(self, body: bytes, url: str, *, content_type: str | None = None) -> list[Article]:
+    def articles(self, page: Reading) -> list[Article]:
         """Return the target of each link of a page to an article, in the order of the links; omit nofollow links.
 
         An article that a page links to twice occurs twice.
 
-        Parameters
-        ----------
-        body : bytes
-            The page's content; at most :data:`~inlink.scoring.reading.MAX_PAGE` bytes are read.
-        url : str
-            The page's canonical URL.
-        content_type : str or None
-            The header ``Content-Type``. A page that is not HTML has no links; ``application/octet-stream`` is HTML if
-            it begins as HTML does.
+        A page that is not HTML, or was not read, has no links. The URL of the page must be canonical.
         """
-        kind, _, parameters = (content_type or "text/html").partition(";")
-        kind = kind.strip().lower()
-        if kind not in _HTML and not (kind in UNTYPED and looks_like_html(body)):
+        tree = page.tree
+        if tree is None:
             return []
-        charset = _CHARSET.search(parameters)
-        text = decode_html(body[:MAX_PAGE], charset[1] if charset else None)
-        if tangled(text):
-            return []
-        tree = LexborHTMLParser(text)
         node_with_base = tree.css_first("base[href]")
-        base = Base(url, node_with_base.attributes["href"] if node_with_base else None)
+        base = Base(page.url, node_with_base.attributes["href"] if node_with_base else None)
         seen: set[int] = set()
         found: list[Article] = []
         for part in tree.css(self.content):

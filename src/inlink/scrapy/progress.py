@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from inlink.scrapy.job import RunCounts
 
-__all__ = ["Display", "Lines", "left", "told"]
-
 # Seconds over which the pages a second are counted.
 _WINDOW = 15.0
 

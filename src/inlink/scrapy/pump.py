@@ -16,8 +16,6 @@ from inlink.errors import InlinkError
 from inlink.protocol import Answer, AnyLink, HostDelay, Receipt, Task
 from inlink.scrapy.visits import Visit
 
-__all__ = ["Pump", "Told"]
-
 log = logging.getLogger("inlink.scrapy")
 
 LONGEST_LOOK = 1.0

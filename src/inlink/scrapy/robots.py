@@ -33,8 +33,6 @@ from scrapy.utils.misc import build_from_crawler
 
 from inlink.scrapy.addresses import AddressNotAllowed
 
-__all__ = ["FORBIDDEN", "Robots", "RobotsUnreachable", "crawl_delay"]
-
 _log = logging.getLogger("inlink.scrapy")
 FORBIDDEN = "Forbidden by robots.txt"
 LONGEST = 500 * 1024

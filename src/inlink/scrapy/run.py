@@ -16,17 +16,16 @@ from typing import Any
 
 import msgspec
 from scrapy.crawler import AsyncCrawlerProcess, Crawler
+from scrapy.logformatter import LogFormatter, LogFormatterResult
 
 from inlink.client.spider import Client
 from inlink.crawl.permissions import Permissions, keep
 from inlink.crawl.settings import choose
 from inlink.crawl.view import CrawlView
-from inlink.errors import ParameterError
+from inlink.errors import InlinkError, ParameterError
 from inlink.protocol import Standing
-from inlink.scrapy.append import Appended
 from inlink.scrapy.causes import Causes, cause_of_page
-from inlink.scrapy.job import Ending, Job, Watched, whole_lines
-from inlink.scrapy.logs import logging_to
+from inlink.scrapy.job import Ending, Job, Stopping, Watched
 from inlink.scrapy.options import (
     CrawlOptions,
     beginnings,
@@ -34,19 +33,15 @@ from inlink.scrapy.options import (
     permissions_of,
     seeds_in_file,
     settings_of,
+    sites_of,
 )
+from inlink.scrapy.outputs import Appended, WarcFile, WikiTables, whole_lines
 from inlink.scrapy.preset import load
 from inlink.scrapy.progress import Display, Lines
 from inlink.scrapy.scheduler import Scheduler
-from inlink.scrapy.scope import sites_of
 from inlink.scrapy.sitemaps import Sitemaps
 from inlink.scrapy.spider import BroadSpider
-from inlink.scrapy.stopping import Stopping
-from inlink.scrapy.warc import WarcFile
-from inlink.scrapy.wiki import WikiTables
 from inlink.urls.canonical import canonical
-
-__all__ = ["CrawlOptions", "Summary", "crawl"]
 
 _log = logging.getLogger("inlink.addresses")
 
@@ -313,3 +308,62 @@ def _interrupts(loop: asyncio.AbstractEventLoop, job: Job, progress: Lines | Non
             if not loop.is_closed():
                 loop.remove_signal_handler(number)
             signal.signal(number, handler)
+
+
+_TOLD = ("inlink.compiling", "inlink.addresses", "inlink.sitemaps")
+"""Loggers whose messages of level INFO are shown too, unless the run is quiet."""
+
+
+class CalmLog(LogFormatter):
+    """Logs download errors at level DEBUG: they are normal, and the crawl counts and keeps them."""
+
+    def download_error(self, *args: Any, **kwargs: Any) -> LogFormatterResult:
+        """The record of a download that failed."""
+        return {**super().download_error(*args, **kwargs), "level": logging.DEBUG}
+
+
+class _StderrHandler(logging.Handler):
+    """Writes lines to the present standard error, so that a progress display can print them above itself."""
+
+    def __init__(self, job: Job, verbose: bool) -> None:
+        super().__init__(logging.INFO)
+        self._job, self._verbose = job, verbose
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record, with its traceback if verbose. The reason why a crawl cannot go on is written only once."""
+        quiet = record.levelno < logging.WARNING and record.name not in _TOLD
+        if (quiet and not self._verbose) or getattr(record, "shown", False):
+            return
+        if record.name == "inlink.scrapy" and isinstance(record.args, tuple):
+            told = next((argument for argument in record.args if isinstance(argument, InlinkError)), None)
+            if told is not None:
+                # This is the reason why the scheduler cannot go on.
+                self._job.error = self._job.error or told
+                return
+        if record.name == "py.warnings" and not self._verbose:
+            return
+        line = record.getMessage() if not self._verbose else self.format(record)
+        if not self._verbose:
+            line = "".join(c if c.isprintable() else " " for c in line[:1000])
+        sys.stderr.write(f"crawl: {record.levelname.lower()}: {line}\n")
+
+
+@contextmanager
+def logging_to(job: Job, verbose: bool, quiet: bool) -> Iterator[None]:
+    """Show the log while the block runs. If the crawl cannot go on, store the reason in the job."""
+    root, told = logging.getLogger(), [logging.getLogger(name) for name in _TOLD]
+    handler = _StderrHandler(job, verbose)
+    level = root.level
+    root.addHandler(handler)
+    if verbose:
+        root.setLevel(logging.INFO)
+    if not quiet:
+        for logger in told:
+            logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(level)
+        for logger in told:
+            logger.setLevel(logging.NOTSET)

@@ -44,18 +44,15 @@ from inlink.protocol import (
 from inlink.scoring.choose import content_scorer, link_scorer
 from inlink.scrapy import engine
 from inlink.scrapy.addresses import AddressGuard
-from inlink.scrapy.conversion import Converter
 from inlink.scrapy.progress import left
 from inlink.scrapy.pump import Pump, Told
-from inlink.scrapy.requests import LEASE, NotPackable
+from inlink.scrapy.requests import Converter, NotPackable
 from inlink.scrapy.robots import crawl_delay
 from inlink.scrapy.settings import crawl_settings, spider_settings, unread_settings
 from inlink.scrapy.signals import page_reported
-from inlink.scrapy.visits import Network, Visit, Withdrawn, answer_for
+from inlink.scrapy.visits import LEASE, Network, Visit, Withdrawn, answer_for
 from inlink.store.inbox import seeds_of
 from inlink.urls.addresses import NOT_ALLOWED
-
-__all__ = ["Links", "Scheduler"]
 
 log = logging.getLogger("inlink.scrapy")
 

@@ -20,8 +20,6 @@ from inlink.crawl.unread import unread
 from inlink.errors import ParameterError
 from inlink.frontier.settings import Politeness, Settings
 
-__all__ = ["crawl_settings", "spider_settings", "unread_settings"]
-
 PREFIX = "INLINK_"
 
 SEEDS = "SEEDS_SOURCE"

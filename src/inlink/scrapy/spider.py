@@ -12,11 +12,8 @@ from scrapy.http import Response
 from inlink.errors import OutputError
 from inlink.scrapy.job import Job, Note
 from inlink.scrapy.progress import Lines
-from inlink.scrapy.requests import LEASE
 from inlink.scrapy.scheduler import Links
-from inlink.scrapy.visits import reading
-
-__all__ = ["MOST_LINKS", "BroadSpider", "WireMiddleware"]
+from inlink.scrapy.visits import LEASE, reading
 
 log = logging.getLogger("inlink.scrapy")
 
@@ -70,7 +67,7 @@ class BroadSpider(Spider):
         elif preset is None:
             urls = [link.url for link in page.links if not link.nofollow]
         else:
-            note.articles = preset.articles(response.body, response.url, content_type=_type_of(response))
+            note.articles = preset.articles(page)
             urls = [article.url for article in note.articles]
         request = response.request
         lease = request.meta.get(LEASE) if request is not None else None
@@ -119,8 +116,3 @@ class WireMiddleware:
         if job.error is not None:
             raise IgnoreRequest(str(job.error))
         return response
-
-
-def _type_of(response: Response) -> str | None:
-    kind = response.headers.get("Content-Type")
-    return None if kind is None else kind.decode("latin-1")

@@ -30,14 +30,14 @@ from inlink.scoring.choose import ScoreLinks, ScorePage
 from inlink.scoring.fingerprint import fingerprint
 from inlink.scoring.reading import PageLink, Reading, read_page
 from inlink.scrapy.addresses import AddressNotAllowed
-from inlink.scrapy.requests import LEASE
 from inlink.scrapy.robots import FORBIDDEN, RobotsUnreachable
 from inlink.store.anchors import LONGEST_ANCHOR
 from inlink.urls.canonical import canonical
 
-__all__ = ["Network", "Visit", "Withdrawn", "answer_for", "reading", "usable_score", "usable_status"]
-
 log = logging.getLogger("inlink.scrapy")
+
+LEASE = "inlink_lease"
+"""The key in a request's meta that names its lease."""
 
 _readings: WeakKeyDictionary[Response, Reading] = WeakKeyDictionary()
 
