@@ -99,7 +99,7 @@ def test_template_links_are_those_that_were_judged_by_eye(tmp_path: Path, name: 
     """300 links of each manual, drawn at random, whose label follows from the block of the page that holds them.
 
     The blocks were judged by reading pages: headers, footers, breadcrumbs, language lists, and phrases that stand on
-    all pages of a folder are template. What is missed by name: the date in the footer of SQLite's pages, which is another
+    all pages of a folder are template. Missed by name: the date in the footer of SQLite's pages, which is another
     text on each page. Without it, precision and recall are at least .95 in each manual.
     """
     folder, start = Path(ALL[name][0]), HOST + ALL[name][1]
