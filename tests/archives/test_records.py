@@ -28,7 +28,6 @@ from archives import (
     write,
 )
 from inlink.archives import records as reader
-from inlink.archives.records import plain_header, warc_header
 from inlink.base.damage import Tally
 from inlink.errors import DamageError, FormatError, InputError
 from inlink.sources.archive import kind_of
@@ -105,63 +104,6 @@ def test_other_ways_to_write_headers(tmp_path):
     )
     path = write(tmp_path / "x", [b"\r\n\r\n", odd, *sample()[2:]])
     assert links_of(path, Tally(strict=True)) == {A: [A + "q"], B: SAMPLE_LINKS[B], C: []}
-
-
-WAT_HEADER = [
-    b"WARC-Type: metadata",
-    b"WARC-Target-URI: http://a.example.com/",
-    b"WARC-Date: 2026-05-01T00:00:00Z",
-    b"WARC-Record-ID: <urn:uuid:1>",
-    b"WARC-Refers-To: <urn:uuid:2>",
-    b"Content-Type: application/json",
-    b"Content-Length: 7",
-]
-
-
-def header_of(lines, version=b"WARC/1.0"):
-    return b"\r\n".join([version, *lines, b"", b""])
-
-
-@settings(max_examples=200, deadline=None)
-@given(
-    st.sampled_from([b"WARC/1.0", b"WARC/1.1", b"WARC/1.x", b"WARC/1."]),
-    st.lists(
-        st.tuples(
-            st.integers(0, 7),
-            st.sampled_from(
-                [
-                    b"WARC-Type: response",
-                    b"warc-type: Metadata",
-                    b"WARC-Type:metadata ",
-                    b"WARC-Target-URI: <http://b.example.com/>",
-                    b"WARC-Target-URI: http://b.example.com/a b",
-                    b"WARC-Date:",
-                    b"WARC-Refers-To : x",
-                    b"Content-Type: Application/JSON; a=b",
-                    b"Content-Length: 12345678",
-                    b"Content-Length: -1",
-                    b"a line",
-                    b"",
-                ]
-            ),
-            st.booleans(),
-        ),
-        max_size=3,
-    ),
-)
-def test_the_quick_readings_of_a_header_are_those_of_the_slow_one(version, changes):
-    lines = list(WAT_HEADER)
-    for place, line, instead in changes:
-        lines[place : place + instead] = [line]
-    header = header_of(lines, version)
-    quick = plain_header(header)
-    assert quick is None or quick == warc_header(header, 0)
-
-
-def test_the_header_of_a_wat_record_is_read_quickly():
-    record, length = plain_header(header_of(WAT_HEADER))
-    assert (record.kind, record.url, length) == ("metadata", b"http://a.example.com/", 7)
-    assert (record.content_type, record.date) == (b"application/json", b"2026-05-01T00:00:00Z")
 
 
 def test_no_archives(tmp_path):

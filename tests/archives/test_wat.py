@@ -273,49 +273,6 @@ json_values = st.recursive(
     ),
     max_leaves=6,
 )
-link_objects = st.fixed_dictionaries(
-    {},
-    optional={
-        "path": st.sampled_from(["A@/href", "AREA@/href", "IMG@/src", "STYLE/#text"]),
-        "url": st.sampled_from(["a", "//b.com/", "http://c.com/x?y=é", "mailto:x", "&amp;", "é☃\U0001f600"]),
-        "href": st.sampled_from(["//d.com/", "r"]),
-        "rel": st.sampled_from(["nofollow", "x"]),
-    },
-)
-
-
-@given(st.data(), st.sampled_from(["a", "all"]), st.booleans())
-def test_quick_and_loose_decoding_agree(data, links, nofollow):
-    """The typed way against the one that takes any JSON, on records of the usual shape."""
-    head = data.draw(
-        st.fixed_dictionaries(
-            {},
-            optional={
-                "Base": st.sampled_from(["/b/", "http://x.org/"]),
-                "Link": st.lists(link_objects, max_size=2),
-                "Scripts": st.lists(link_objects, max_size=2),
-                "Metas": st.lists(
-                    st.sampled_from([{"name": "robots", "content": "none"}, {"content": "//m.org"}, {}])
-                ),
-            },
-        )
-    )
-    headers = data.draw(st.sampled_from([{}, {"Location": "/l"}, {"Link": ["<a>", "<b>,<c>"]}]))
-    urls = data.draw(st.none() | st.lists(link_objects, max_size=5))
-    # The typed way gives up a header that is a number.
-    bodies = [wat_json(PAGE, urls, head=head, headers=headers | odd) for odd in ({}, {"X-Count": 5})]
-    quick, loose = (
-        wat.page_of_wat(
-            wat.Record("metadata", b"", b"application/json", b"", json.dumps(body).encode(), 0),
-            *(Tally(), "x"),
-            links=links,
-            nofollow=nofollow,
-            entities=False,
-        )
-        for body in bodies
-    )
-    assert quick == loose
-    assert quick is not None
 
 
 @given(

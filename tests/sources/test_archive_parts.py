@@ -16,7 +16,7 @@ from archivecrawl import bytes_of, write_crawl
 from archives import response, write
 from inlink.errors import InputError, InUseError, OutputError, ParameterError
 from inlink.graph.part import PartFile
-from inlink.sources.partjob import make_part
+from inlink.sources.workers import make_part
 from patience import PATIENCE, wait_until
 
 
@@ -164,7 +164,7 @@ def test_a_file_in_the_way_of_parts_stays(crawl):
 
 def test_two_builds_at_once_are_refused(crawl):
     with (
-        archiveparts.PartFolder(Path("g.parts"), {}, print),
+        archiveparts.PartFolder(Path("g.parts"), {}, []),
         pytest.raises(InUseError, match="another process"),
     ):
         inlink.read(crawl, into="g")

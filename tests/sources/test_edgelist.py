@@ -311,7 +311,7 @@ def test_missing_and_wrong_options(tmp_path):
         with pytest.raises(InputError, match="is not a regular file"):
             edge_list(path)
     (tmp_path / "a.tsv").write_bytes(b"a\tb\n")
-    for options in ({"nodes": "numbers"}, {"separator": "ab"}, {"separator": "\n"}):
+    for options in ({"separator": "ab"}, {"separator": "\n"}):
         with pytest.raises(ParameterError):
             edge_list(tmp_path / "a.tsv", **options)
 

@@ -21,20 +21,6 @@ from typing import Literal, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser
 
-__all__ = [
-    "MAX_DOCUMENT",
-    "TANGLED",
-    "HtmlLinks",
-    "LinkSet",
-    "absolute",
-    "decode_html",
-    "html_links",
-    "looks_like_html",
-    "meta_link",
-    "no_follow",
-    "tangled",
-]
-
 LinkSet = Literal["a", "all"]
 
 MAX_DOCUMENT = 1 << 26

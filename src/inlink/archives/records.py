@@ -21,8 +21,6 @@ from inlink.base.damage import Tally
 from inlink.base.progress import track
 from inlink.errors import FormatError
 
-__all__ = ["MAX_RECORD", "Record", "archive_start", "records"]
-
 # The stub of isal calls the class an instance.
 _BadGzipError = cast(type[Exception], igzip_lib.IsalError)
 
@@ -61,12 +59,6 @@ WARC = re.compile(rb"WARC/\d")
 ARC = re.compile(rb"[a-zA-Z][a-zA-Z0-9+.-]{1,20}:[^\n]{1,8000} \d{1,15}\r?\n")
 _FIELDS = re.compile(
     rb"^(warc-type|warc-target-uri|content-length|content-type|warc-date)[ \t]*:[ \t]*([^\r\n]*)", re.I | re.M
-)
-# The header of a record in a WAT file of Common Crawl.
-_OF_WAT = re.compile(
-    rb"WARC/1\.\d\r\nWARC-Type: ([a-z]+)\r\nWARC-Target-URI: ([^\s<][^\s]*)\r\nWARC-Date: ([^\s]+)\r\n"
-    rb"WARC-Record-ID: [^\s]+\r\nWARC-Refers-To: [^\s]+\r\n"
-    rb"Content-Type: ([a-z/]+)\r\nContent-Length: (\d{1,7})\r\n\r\n"
 )
 BAD_HEADER = "malformed record header"
 
@@ -125,50 +117,6 @@ def warc_header(header: bytes, offset: int) -> tuple[Record, int]:
     kind = fields[b"warc-type"].lower().decode("ascii", "replace")
     content_type = fields.get(b"content-type", b"").lower()
     return Record(kind, url, content_type, fields.get(b"warc-date", b""), b"", offset), int(length)
-
-
-def plain_header(header: bytes) -> tuple[Record, int] | None:
-    """Read a header of the usual form quickly; None if it has another form."""
-    match = _OF_WAT.fullmatch(header)
-    if match:
-        named, url, date, content_type, length = match.groups()
-        return Record(named.decode(), url, content_type, date, b"", 0), int(length)
-    lines = header.split(b"\r\n")
-    if len(lines) < 4 or not header.startswith(b"WARC/1.") or header.count(b"\n") != len(lines) - 1:
-        return None
-    if header.count(b"\r") != len(lines) - 1:
-        return None
-    fields: dict[bytes, bytes] = {}
-    for line in lines[1:-2]:
-        name, colon, value = line.partition(b":")
-        if not colon:
-            return None
-        fields[_LOWER.get(name) or _lower(name)] = value.strip()
-    length = fields.get(b"content-length", b"")
-    kind = fields.get(b"warc-type")
-    url = fields.get(b"warc-target-uri", b"")
-    # If a field is repeated, there are fewer names than lines.
-    if (
-        kind is None
-        or not length.isdigit()
-        or len(length) > 7
-        or url[:1] == b"<"
-        or len(fields) != len(lines) - 3
-    ):
-        return None
-    content_type, date = fields.get(b"content-type", b"").lower(), fields.get(b"warc-date", b"")
-    return Record(kind.lower().decode("ascii", "replace"), url, content_type, date, b"", 0), int(length)
-
-
-# The names of fields in headers that were read, and their forms in lower case.
-_LOWER: dict[bytes, bytes] = {}
-
-
-def _lower(name: bytes) -> bytes:
-    lower = name.rstrip(b" \t").lower()
-    if len(_LOWER) < 1000 and len(name) < 100:
-        _LOWER[name] = lower
-    return lower
 
 
 def arc_header(line: bytes, offset: int) -> tuple[Record, int]:
@@ -371,10 +319,10 @@ class _Reader:
             return None
         self.fill()
         end = self.buffer.find(b"\r\n\r\n", 0, _MAX_HEADER) + 4
-        header = plain_header(self.buffer[:end])
-        if header is None:
+        try:
+            record, length = warc_header(self.buffer[:end], source.offset)
+        except FaultError:
             return None
-        record, length = header
         if length > MAX_RECORD:
             return None
         while not source.member_over and len(self.buffer) < end + length:
@@ -382,7 +330,7 @@ class _Reader:
         if not source.member_over or len(self.buffer) != end + length + 4 or self.buffer[-4:] != b"\r\n\r\n":
             return None
         source.member_over = False
-        record.offset, record.body = source.offset, self.buffer[end:-4]
+        record.body = self.buffer[end:-4]
         self.at = len(self.buffer)
         return record
 

@@ -13,8 +13,6 @@ import numpy as np
 from inlink.archives.wat import WatRules, unescape_attribute
 from inlink.base.arrays import UInt8Array, UInt64Array
 
-__all__ = ["ScannedPage", "Scanner", "rule_bits"]
-
 _LONGEST = 1 << 28
 _PLACE = _LONGEST - 1
 

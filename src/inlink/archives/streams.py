@@ -10,8 +10,6 @@ from typing import Protocol
 from inlink.base.progress import Work
 from inlink.errors import InputError, ParameterError
 
-__all__ = ["KEPT", "Readable", "Rewindable", "name_of"]
-
 KEPT = 1 << 25
 """The largest number of bytes behind the reading position that are kept. A search after damage goes back no further."""
 

@@ -6,6 +6,8 @@ links. With ``links="all"``, the headers ``Location``, ``Link`` and ``Content-Lo
 
 import io
 import re
+from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple, cast
 
 from isal import isal_zlib
@@ -21,8 +23,6 @@ from inlink.archives.html import (
 )
 from inlink.archives.records import Record
 from inlink.base.damage import Tally
-
-__all__ = ["Http", "RawPage", "header_links", "is_success", "page_of_response", "parse_http"]
 
 # The stub of isal calls the class an instance.
 _BadDeflateError = cast(type[Exception], isal_zlib.error)
@@ -171,61 +171,67 @@ def _dechunked(body: bytes) -> tuple[bytes, str | None]:
 def _unpacked(body: bytes, coding: bytes) -> tuple[bytes, str | None]:
     """Undo one Content-Encoding. A body that is not compressed stays as it is, since archivers store such bodies."""
     if coding in (b"gzip", b"x-gzip"):
-        return _inflated(body, 31) if body.startswith(b"\x1f\x8b") else (body, None)
+        return _collected(_inflated(body, 31)) if body.startswith(b"\x1f\x8b") else (body, None)
+    if coding not in (b"deflate", b"br", b"zstd"):
+        return body, UNKNOWN_CODING
+    if looks_like_html(body):
+        return body, None
     if coding == b"deflate":
-        if looks_like_html(body):
-            return body, None
         whole = len(body) > 1 and body[0] & 15 == 8 and (body[0] * 256 + body[1]) % 31 == 0
-        return _inflated(body, 15 if whole else -15)
-    if coding in (b"br", b"zstd"):
-        if looks_like_html(body):
-            return body, None
-        return _unpacked_brotli(body) if coding == b"br" else _unpacked_zstd(body)
-    return body, UNKNOWN_CODING
+        return _collected(_inflated(body, 15 if whole else -15))
+    return _collected(_unpacked_brotli(body) if coding == b"br" else _unpacked_zstd(body))
 
 
-def _inflated(body: bytes, wbits: int) -> tuple[bytes, str | None]:
-    unpacker = isal_zlib.decompressobj(wbits=wbits)
-    parts: list[bytes] = []
-    total, problem = 0, None
-    try:
-        while total <= MAX_DOCUMENT and not unpacker.eof:
-            part = unpacker.decompress(unpacker.unconsumed_tail if parts else body, 1 << 20)
-            parts.append(part)
-            total += len(part)
-            if not part and not unpacker.unconsumed_tail:
-                break
-        if not unpacker.eof and total <= MAX_DOCUMENT:
-            problem = BAD_CODING
-    except _BadDeflateError:
-        problem = BAD_CODING
-    return b"".join(parts), problem
+class _CodingError(Exception):
+    """A body cannot be unpacked to its end."""
 
 
-def _unpacked_brotli(body: bytes) -> tuple[bytes, str | None]:
-    import brotli
-
-    out, unpacker, part = bytearray(), brotli.Decompressor(), body
-    try:
-        while not unpacker.is_finished() and len(out) <= MAX_DOCUMENT:
-            fresh = unpacker.process(part, output_buffer_limit=1 << 18)
-            if not (fresh or part):
-                return bytes(out), BAD_CODING
-            out += fresh
-            part = b""
-    except brotli.error:
-        return bytes(out), BAD_CODING
-    return bytes(out), None
-
-
-def _unpacked_zstd(body: bytes) -> tuple[bytes, str | None]:
-    from inlink.base.zstd import ZstdError, ZstdFile
-
+def _collected(parts: Iterator[bytes]) -> tuple[bytes, str | None]:
+    """Join parts until they are long enough. Return the problem met, if any."""
     out = bytearray()
     try:
-        with ZstdFile(io.BytesIO(body)) as stream:
-            while len(out) <= MAX_DOCUMENT and (part := stream.read(1 << 18)):
-                out += part
-    except (ZstdError, EOFError):
+        for part in parts:
+            out += part
+            if len(out) > MAX_DOCUMENT:
+                break
+    except _CodingError:
         return bytes(out), BAD_CODING
     return bytes(out), None
+
+
+def _inflated(body: bytes, wbits: int) -> Iterator[bytes]:
+    unpacker = isal_zlib.decompressobj(wbits=wbits)
+    try:
+        while not unpacker.eof:
+            part = unpacker.decompress(body, 1 << 20)
+            body = unpacker.unconsumed_tail
+            if not part and not body:
+                raise _CodingError
+            yield part
+    except _BadDeflateError:
+        raise _CodingError from None
+
+
+def _unpacked_brotli(body: bytes) -> Iterator[bytes]:
+    import brotli
+
+    unpacker = brotli.Decompressor()
+    try:
+        while not unpacker.is_finished():
+            part = unpacker.process(body, output_buffer_limit=1 << 18)
+            if not (part or body):
+                raise _CodingError
+            body = b""
+            yield part
+    except brotli.error:
+        raise _CodingError from None
+
+
+def _unpacked_zstd(body: bytes) -> Iterator[bytes]:
+    from inlink.base.zstd import ZstdError, ZstdFile
+
+    try:
+        with ZstdFile(io.BytesIO(body)) as stream:
+            yield from iter(partial(stream.read, 1 << 18), b"")
+    except (ZstdError, EOFError):
+        raise _CodingError from None

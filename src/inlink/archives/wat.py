@@ -1,9 +1,8 @@
 """Pages from WAT records: the JSON that Common Crawl's extractor writes about each response.
 
 A record describes one record of the WARC file. For a response it holds the headers and every link that
-``ExtractingParseObserver`` of ia-web-commons found, as ``TAG@/attribute`` and the URL as written. Only the needed
-fields are decoded, into typed structs (msgspec). A record of another shape is decoded in full and
-searched (:func:`_loose`).
+``ExtractingParseObserver`` of ia-web-commons found, as ``TAG@/attribute`` and the URL as written. The scanner
+(:mod:`inlink.archives.scanner`) reads most records faster.
 
 Real files have records without ``Links``, empty link objects, repeated headers as lists (since CC-MAIN-2024-51),
 numbers as strings, and, if written before July 2019, URLs with HTML entities.
@@ -13,7 +12,7 @@ import json
 import re
 from html import unescape
 from html.entities import html5
-from typing import Any, NamedTuple, get_args, get_origin
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -22,16 +21,6 @@ from inlink.archives.records import Record
 from inlink.archives.warc import RawPage, header_links, is_success
 from inlink.base.damage import Tally
 
-__all__ = [
-    "COMMON_CRAWL",
-    "ENTITIES_UNTIL",
-    "INLINK",
-    "WatRules",
-    "page_of_wat",
-    "unescape_attribute",
-    "written_on",
-]
-
 BAD_TEXT = "WAT record that is not valid UTF-8"
 BAD_JSON = "WAT record whose JSON is invalid"
 NO_URL = "WAT record of a response without a URL"
@@ -39,66 +28,6 @@ NO_URL = "WAT record of a response without a URL"
 ENTITIES_UNTIL = "20190708"
 """The day on which ia-web-commons began to decode entities. URLs in older WAT files contain ``&amp;``."""
 
-
-class _Link(msgspec.Struct, gc=False):
-    path: str = ""
-    url: str | None = None
-    href: str | None = None
-    rel: str | None = None
-
-
-class _PageMetadata(msgspec.Struct, gc=False):
-    name: str | None = None
-    property: str | None = None
-    content: str | None = None
-
-
-class _Head(msgspec.Struct, rename="pascal"):
-    base: str | None = None
-    link: list[_Link] = []
-    scripts: list[_Link] = []
-    metas: list[_PageMetadata] = []
-
-
-class _Html(msgspec.Struct, rename="pascal"):
-    head: _Head | None = None
-    links: list[_Link] = []
-
-
-class _Message(msgspec.Struct, rename="pascal"):
-    status: str | int = ""
-
-
-class _Response(msgspec.Struct):
-    message: _Message | None = msgspec.field(name="Response-Message", default=None)
-    html: _Html | None = msgspec.field(name="HTML-Metadata", default=None)
-    headers: dict[str, str | list[str]] = msgspec.field(name="Headers", default={})
-
-
-class _Payload(msgspec.Struct):
-    response: _Response | None = msgspec.field(name="HTTP-Response-Metadata", default=None)
-
-
-class _WarcHeader(msgspec.Struct):
-    kind: str = msgspec.field(name="WARC-Type", default="")
-    url: str = msgspec.field(name="WARC-Target-URI", default="")
-
-
-class _ArcHeader(msgspec.Struct):
-    url: str = msgspec.field(name="Target-URI", default="")
-
-
-class _Envelope(msgspec.Struct):
-    payload: _Payload | None = msgspec.field(name="Payload-Metadata", default=None)
-    warc: _WarcHeader | None = msgspec.field(name="WARC-Header-Metadata", default=None)
-    arc: _ArcHeader | None = msgspec.field(name="ARC-Header-Metadata", default=None)
-
-
-class _Wat(msgspec.Struct):
-    envelope: _Envelope | None = msgspec.field(name="Envelope", default=None)
-
-
-_decoder = msgspec.json.Decoder(_Wat)
 
 _ANCHORS = ("A@/href", "AREA@/href")
 
@@ -158,11 +87,11 @@ def page_of_wat(
             # The JSON decoder checks only the texts that it returns.
             body.decode()
         try:
-            wat = _decoder.decode(body)
+            wat = msgspec.json.decode(body)
         except (msgspec.DecodeError, RecursionError):
-            # The record has another shape or a lone surrogate, or is not JSON.
-            wat = _loose(_Wat, _dict(json.loads(body)))
-        page = _page(wat, record.offset, links, nofollow, rules)
+            # The record has a lone surrogate, or is not JSON.
+            wat = json.loads(body)
+        page = _page(_dict(wat), record.offset, links, nofollow, rules)
     except UnicodeError:
         tally.damage(path, record.offset, BAD_TEXT)
         return None
@@ -178,63 +107,70 @@ def page_of_wat(
     return page
 
 
-def _page(wat: _Wat, offset: int, links: LinkSet, nofollow: bool, rules: WatRules) -> RawPage | None:
+def _page(
+    wat: dict[str, Any], offset: int, links: LinkSet, nofollow: bool, rules: WatRules
+) -> RawPage | None:
     """Return the page of a decoded record; None if the record describes something else."""
-    envelope = wat.envelope or _Envelope()
-    response = None if envelope.payload is None else envelope.payload.response
-    header: _WarcHeader | _ArcHeader | None = envelope.warc
-    is_page = envelope.warc is not None and envelope.warc.kind.lower() == "response"
-    if header is None:
-        header, is_page = envelope.arc, response is not None
-    if header is None or not is_page:
+    envelope = _dict(wat.get("Envelope"))
+    response = _dict(envelope.get("Payload-Metadata")).get("HTTP-Response-Metadata")
+    warc, arc = envelope.get("WARC-Header-Metadata"), envelope.get("ARC-Header-Metadata")
+    if isinstance(warc, dict):
+        url, is_page = _text(warc, "WARC-Target-URI"), (_text(warc, "WARC-Type") or "").lower() == "response"
+    else:
+        url, is_page = _text(_dict(arc), "Target-URI"), isinstance(arc, dict) and isinstance(response, dict)
+    if not is_page:
         return None
-    url = header.url
-    response = response or _Response()
-    succeeded = response.message is None or is_success(str(response.message.status).encode())
-    html = response.html if response.html and (rules.any_status or succeeded) else _Html()
-    head = html.head or _Head()
+    url, response = url or "", _dict(response)
+    status = _text(_dict(response.get("Response-Message")), "Status") or ""
+    counts = rules.any_status or is_success(status.encode())
+    html = _dict(response.get("HTML-Metadata")) if counts else {}
+    head = _dict(html.get("Head"))
+    base, metas = _text(head, "Base"), _dicts(head, "Metas")
     headers: dict[str, list[str]] = {}
-    for name, value in response.headers.items():
-        headers.setdefault(name.lower(), []).extend([value] if isinstance(value, str) else value)
+    for name, value in _dict(response.get("Headers")).items():
+        headers.setdefault(name.lower(), []).extend(_texts(value))
     if not nofollow:
-        robots = [meta.content for meta in head.metas if (meta.name or "").strip().lower() == "robots"]
+        robots = [
+            _text(meta, "content")
+            for meta in metas
+            if (_text(meta, "name") or "").strip().lower() == "robots"
+        ]
         if any(no_follow(directive) for directive in [*robots, *headers.get("x-robots-tag", [])]):
-            return RawPage(url, head.base, [], [], offset)
-    kept = [link for link in html.links if nofollow or link.path not in _ANCHORS or not no_follow(link.rel)]
+            return RawPage(url, base, [], [], offset)
+    kept = []
+    for link in _dicts(html, "Links"):
+        anchor = _text(link, "path") in _ANCHORS
+        if (anchor or links == "all") and (nofollow or not anchor or not no_follow(_text(link, "rel"))):
+            kept.append(link)
     if links == "a":
-        anchors = [link.url for link in kept if link.path in _ANCHORS and link.url is not None]
-        return RawPage(url, head.base, anchors, [], offset)
-    hrefs = [link.url for link in (*head.link, *head.scripts) if link.url is not None]
-    metas = (
-        meta_link(meta.property, meta.name, meta.content, exact=rules.exact_schemes) for meta in head.metas
-    )
-    hrefs += [href for href in metas if href is not None]
+        return RawPage(
+            url, base, [href for link in kept if (href := _text(link, "url")) is not None], [], offset
+        )
+    hrefs = [_text(link, "url") for link in (*_dicts(head, "Link"), *_dicts(head, "Scripts"))]
+    for meta in metas:
+        texts = (_text(meta, key) for key in ("property", "name", "content"))
+        hrefs.append(meta_link(*texts, exact=rules.exact_schemes))
     for link in kept:
-        hrefs += [link.url] if link.url is not None else absolute([link.href], exact=rules.exact_schemes)
+        href = _text(link, "url")
+        hrefs += [href] if href is not None else absolute([_text(link, "href")], exact=rules.exact_schemes)
     from_header = header_links(
         headers.get("location", []) if rules.location else [],
         headers.get("content-location", []),
         headers.get("link", []),
     )
-    return RawPage(url, head.base, hrefs, from_header, offset)
+    return RawPage(url, base, [href for href in hrefs if href is not None], from_header, offset)
 
 
-def _loose(kind: Any, value: dict[str, Any]) -> Any:
-    """Convert a record of another shape to a struct: numbers instead of texts, single values instead of lists."""
-    fields: dict[str, Any] = {}
-    for field in msgspec.structs.fields(kind):
-        item, (inner, *_) = value.get(field.encode_name), get_args(field.type) or (str,)
-        several = item if isinstance(item, list) else [] if item is None else [item]
-        if get_origin(field.type) is list:
-            fields[field.name] = [_loose(inner, _dict(each)) for each in several]
-        elif get_origin(field.type) is dict:
-            fields[field.name] = {name: _texts(texts) for name, texts in _dict(item).items()}
-        elif inner is str:
-            if texts := [] if isinstance(item, list) else _texts(item):
-                fields[field.name] = texts[0]
-        elif isinstance(item, dict):
-            fields[field.name] = _loose(inner, item)
-    return kind(**fields)
+def _text(value: dict[str, Any], key: str) -> str | None:
+    """Return a field as text, also if it is a number; None if it is neither."""
+    item = value.get(key)
+    return item if isinstance(item, str) else str(item) if isinstance(item, int | float) else None
+
+
+def _dicts(value: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    """Return a field that is a list of objects, also if it is a single one."""
+    item = value.get(key)
+    return [_dict(each) for each in (item if isinstance(item, list) else [] if item is None else [item])]
 
 
 def _texts(value: object) -> list[str]:

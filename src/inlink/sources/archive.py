@@ -21,8 +21,6 @@ from inlink.errors import DamageError, FormatError
 from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.source import Source
 
-__all__ = ["archive_source", "archives_in", "is_wacz", "kind_of"]
-
 _ZIP = b"PK\x03\x04"
 
 # A larger directory of a zip archive would take gigabytes as objects.

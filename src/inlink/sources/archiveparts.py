@@ -13,11 +13,12 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 import inlink
+from inlink.base.damage import Tally
 from inlink.base.disk import fcntl
 from inlink.base.folder import atomic_file, check_target
 from inlink.base.progress import track
@@ -32,27 +33,22 @@ from inlink.graph.merging import FILES, merged_file
 from inlink.graph.part import VERSION, PartFile
 from inlink.sources.files import Files
 from inlink.sources.inputs import Location
-from inlink.sources.partjob import PartJob, SourceEntry, stamp
-from inlink.sources.workers import Runner, finished_jobs
-
-__all__ = ["PartFolder", "Plan", "build_archives"]
+from inlink.sources.workers import PartJob, Runner, SourceEntry, finished_jobs, stamp
 
 _SETTINGS = "settings.json"
 
 
-class Plan(NamedTuple):
-    """Options for building a graph of archives; see :func:`inlink.read` for the fields."""
-
-    level: Level | None
-    counted: bool
-    self_loops: bool | None
-    strict: bool
-    workers: int | Runner
-    options: dict[str, Any]
-
-
 def build_archives(
-    files: Files, plan: Plan, into: str | os.PathLike[str] | None, compress: bool = False
+    files: Files,
+    *,
+    level: Level | None,
+    count: bool,
+    self_loops: bool | None,
+    strict: bool,
+    options: Mapping[str, object],
+    workers: int | Runner,
+    into: str | os.PathLike[str] | None,
+    compress: bool,
 ) -> Graph:
     """Build one graph of several archives.
 
@@ -60,41 +56,30 @@ def build_archives(
     ----------
     files : Files
         The archives, recognised and not opened.
-    plan : Plan
-        The options.
+    level, count, self_loops, strict, workers, compress
+        See :func:`inlink.read`.
+    options : mapping of str to object
+        Its parameters for archives, hosts and domains.
     into : path-like or None
         The folder to build; None is a temporary one, and then nothing is kept if the build is interrupted.
-    compress : bool
-        Compress the rows.
 
     Raises
     ------
     inlink.errors.InputError
-        If no archive can be read, or one cannot be read and `plan` is strict, or a server does not answer.
+        If no archive can be read, or one cannot be read and `strict` is set, or a server does not answer.
     inlink.errors.OutputError
         If the folder cannot be written, or the parts beside it do not belong to this build.
     """
-    if into is None:
-        with tempfile.TemporaryDirectory(prefix="inlink-") as place:
-            return _build(files, plan, Path(place, "parts"), None, compress)
-    target = Path(into)
-    check_target(target, KIND)
-    return _build(files, plan, target.with_name(f"{target.name}.parts"), target, compress)
-
-
-def _build(files: Files, plan: Plan, place: Path, into: Path | None, compress: bool) -> Graph:
-    wanted = files.paths
-    options = {name: value for name, value in plan.options.items() if value is not None}
-    settings = {**plan._asdict(), "options": options}
-    del settings["workers"]
+    options = {name: value for name, value in options.items() if value is not None}
+    job = PartJob(level, options, strict, self_loops is True, self_loops is not False, count)
+    settings = {
+        "level": level,
+        "counted": count,
+        "self_loops": self_loops,
+        "strict": strict,
+        "options": options,
+    }
     away: list[InputError] = []
-
-    def job(number: int) -> PartJob:
-        path, format = wanted[number], files.formats[number]
-        return PartJob(
-            number, os.fspath(path), format, plan.level, options, plan.strict, plan.self_loops is True,
-            plan.self_loops is not False, plan.counted,
-        )  # fmt: skip
 
     def failed(number: int, error: InputError) -> None:
         if isinstance(error, UnreachableError):
@@ -102,20 +87,26 @@ def _build(files: Files, plan: Plan, place: Path, into: Path | None, compress: b
         else:
             files.failed(number, error)
 
-    with PartFolder(place, settings, _tell) as folder:
-        folder.keep(wanted)
-        with folder.telling(wanted):
-            folder.make(wanted, job, plan.workers, failed)
+    with contextlib.ExitStack() as stack:
+        if into is None:
+            place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="inlink-")), "parts")
+        else:
+            target = Path(into)
+            check_target(target, KIND)
+            place = target.with_name(f"{target.name}.parts")
+        folder = stack.enter_context(PartFolder(place, settings, files.paths))
+        folder.keep()
+        with folder.telling():
+            folder.make(job, files.formats, workers, failed)
             if away:
                 raise UnreachableError(
                     f"{counted(len(away), 'file')} could not be fetched; the first: {away[0]}"
                 )
-            entries = enumerate(folder.entries(wanted))
-            files.read({number: entry.tally(plan.strict) for number, entry in entries if entry is not None})
+            files.read(folder.tallies())
             graph = build_parts(
                 folder.parts(),
-                level=plan.level or "page",
-                count=plan.counted,
+                level=level or "page",
+                count=count,
                 into=into,
                 meta=files.origin,
                 compress=compress,
@@ -137,8 +128,8 @@ class PartFolder:
         The folder. It is made if it does not exist.
     settings : dict
         The options of the build, JSON values. Parts of other options are refused.
-    tell : function of str
-        Is called with a line of text about parts that are used again or dropped.
+    wanted : sequence of Location
+        The files.
 
     Raises
     ------
@@ -148,9 +139,10 @@ class PartFolder:
         If another process builds there.
     """
 
-    def __init__(self, path: Path, settings: Mapping[str, Any], tell: Callable[[str], None]) -> None:
-        self.path, self._tell = path, tell
+    def __init__(self, path: Path, settings: Mapping[str, Any], wanted: Sequence[Location]) -> None:
+        self.path = path
         self._settings = {**settings, "inlink": inlink.__version__, "version": VERSION}
+        self._wanted = dict(zip(_keys(wanted), wanted, strict=True))
         # The part of each input, and its entry there. A key is a name, and the number of times that it was named.
         self._parts: dict[tuple[str, int], Path] = {}
         self._entries: dict[tuple[str, int], SourceEntry] = {}
@@ -222,7 +214,7 @@ class PartFolder:
             try:
                 entries = msgspec.convert(PartFile(path).header.meta.get("inputs"), list[SourceEntry])
             except (InputError, msgspec.ValidationError):
-                self._tell(f"{path} is damaged: its files are read again")
+                _tell(f"{path} is damaged: its files are read again")
                 path.unlink()
                 continue
             complete.append((path, entries))
@@ -235,7 +227,7 @@ class PartFolder:
                 self._parts[key], self._entries[key] = path, entry
         self._alone = {path for path in self._parts.values() if not path.name.startswith("merged-")}
 
-    def keep(self, wanted: Sequence[Location]) -> None:
+    def keep(self) -> None:
         """Drop the parts of files that have changed since the parts were made.
 
         Raises
@@ -247,33 +239,32 @@ class PartFolder:
         """
         if not self._parts:
             return
-        names = dict(zip(_keys(wanted), wanted, strict=True))
         inputs = Counter(self._parts.values())
         for key in sorted(self._parts):
             name, path = key[0], self._parts[key]
-            if key not in names:
+            if key not in self._wanted:
                 raise OutputError(
                     f"{self.path} holds a part of {name}, which is not among the files: give the same command as "
                     f"before, or remove {self.path} to begin again"
                 )
             with contextlib.suppress(InputError):
-                if stamp(names[key]) == self._entries[key].stamp:
+                if stamp(self._wanted[key]) == self._entries[key].stamp:
                     continue
             if inputs[path] > 1:
                 raise OutputError(
                     f"{name} has changed since it was merged: remove {self.path} to begin again"
                 )
-            self._tell(f"{name} has changed since its part was made: it is read again")
+            _tell(f"{name} has changed since its part was made: it is read again")
             path.unlink()
             self._alone.discard(path)
             del self._parts[key], self._entries[key]
         if self._parts:
-            self._tell(f"going on: {len(self._parts):,} of {len(wanted):,} files are done ({self.path})")
+            _tell(f"going on: {len(self._parts):,} of {len(self._wanted):,} files are done ({self.path})")
 
     def make(
         self,
-        wanted: Sequence[Location],
-        job: Callable[[int], PartJob],
+        job: PartJob,
+        formats: Sequence[str],
         workers: int | Runner,
         failed: Callable[[int, InputError], None],
     ) -> None:
@@ -281,10 +272,10 @@ class PartFolder:
 
         Parameters
         ----------
-        wanted : sequence of Location
-            The files.
-        job : function of int
-            Returns the job for the file at a place, without the part's path.
+        job : PartJob
+            The job for each file, without the file and its part.
+        formats : sequence of str
+            The formats of the files.
         workers : int, or function of an iterator of PartJob
             The number of processes, 1 for this one; or something that does the jobs elsewhere.
         failed : function of (int, InputError)
@@ -295,17 +286,24 @@ class PartFolder:
         inlink.errors.InlinkError
             If the work cannot go on. All parts that are complete stay.
         """
-        keys = _keys(wanted)
+        keys = list(self._wanted)
         missing = [place for place, key in enumerate(keys) if key not in self._parts]
 
         def jobs() -> Iterator[PartJob]:
             for place in missing:
                 name, time = keys[place]
                 part = hashlib.sha256(f"{time} {name}".encode("utf-8", "surrogateescape")).hexdigest()[:24]
-                yield msgspec.structs.replace(job(place), time=time, part=str(self.path / f"{part}.part"))
+                yield msgspec.structs.replace(
+                    job,
+                    place=place,
+                    name=name,
+                    format=formats[place],
+                    time=time,
+                    part=str(self.path / f"{part}.part"),
+                )
 
-        with track("reading archives", len(wanted), "files") as task:
-            task.advance(len(wanted) - len(missing))
+        with track("reading archives", len(self._wanted), "files") as task:
+            task.advance(len(self._wanted) - len(missing))
             if isinstance(workers, int):
                 results = finished_jobs(jobs(), min(workers, len(missing) or 1))
             else:
@@ -338,22 +336,23 @@ class PartFolder:
             path.unlink()
         self._alone.clear()
 
-    def entries(self, wanted: Sequence[Location]) -> list[SourceEntry | None]:
-        """Return the entry of each file in its part; None for a file without a part."""
-        return [self._entries.get(key) for key in _keys(wanted)]
+    def tallies(self) -> dict[int, Tally]:
+        """Return the counts of the files that have parts, by place."""
+        entries = [self._entries.get(key) for key in self._wanted]
+        return {place: entry.tally for place, entry in enumerate(entries) if entry is not None}
 
     def parts(self) -> list[PartFile]:
         """Return all parts."""
         return [PartFile(path) for path in sorted(set(self._parts.values()))]
 
     @contextlib.contextmanager
-    def telling(self, wanted: Sequence[Location]) -> Iterator[None]:
+    def telling(self) -> Iterator[None]:
         """Add a hint on how to go on to an error, or to an interruption, that the block raises."""
 
         def hint() -> str:
             return (
-                f"{len(self._parts):,} of {len(wanted):,} files are done; the same command goes on with the others "
-                f"(or remove {self.path} to begin again)"
+                f"{len(self._parts):,} of {len(self._wanted):,} files are done; the same command goes on with the "
+                f"others (or remove {self.path} to begin again)"
             )
 
         try:

@@ -21,11 +21,9 @@ from inlink.base.progress import track
 from inlink.base.table import counted
 from inlink.errors import DamageError, FormatError, InputError
 from inlink.graph import encoder
-from inlink.graph.batches import ArcBatch, Level
+from inlink.graph.batches import ArcBatch
 from inlink.graph.names import Names
 from inlink.graph.source import Source, level_of
-
-__all__ = ["bvgraph", "is_bvgraph", "read_names", "stem_of", "urls_of"]
 
 # Number of arcs that are decoded, and of bytes that are read, at a time.
 _ROOM = 1 << 20
@@ -51,15 +49,13 @@ class _Properties(NamedTuple):
     codes: list[int]
 
 
-def bvgraph(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
+def bvgraph(path: str | os.PathLike[str]) -> Source:
     """Read a BVGraph. Its nodes have names if there is a file ``.urls.gz`` or ``.urls`` beside it.
 
     Parameters
     ----------
     path : path-like
         The ``.graph`` file, the ``.properties`` file, or their common name without the extension.
-    level : {"page", "host", "domain"} or None
-        The kind of the nodes. None: pages if the names are URLs.
 
     Raises
     ------
@@ -84,9 +80,8 @@ def bvgraph(path: str | os.PathLike[str], *, level: Level | None = None) -> Sour
         )
     beside = next((file for file in urls_of(stem) if file.is_file()), None)
     names = None if beside is None else read_names(beside, properties.num_nodes)
-    if names is not None and level is None:
-        level = level_of([names.raw(node) for node in range(min(len(names), _SAMPLE))])
-    return Source(_batches(graph, properties), names, properties.num_nodes, level)
+    sample = [] if names is None else [names.raw(node) for node in range(min(len(names), _SAMPLE))]
+    return Source(_batches(graph, properties), names, properties.num_nodes, level_of(sample))
 
 
 def is_bvgraph(path: Path) -> bool:

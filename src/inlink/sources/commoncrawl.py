@@ -18,11 +18,12 @@ from inlink.sources.edgelist import MAX_NODES, number_batches
 from inlink.sources.inputs import Location, find_parts
 from inlink.sources.releases import graph_files, is_release
 
-__all__ = ["common_crawl"]
 
-
-def common_crawl(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
+def common_crawl(path: str | os.PathLike[str]) -> Source:
     """Read a graph in Common Crawl's form.
+
+    Its nodes are pages if names are URLs, domains if there is a third column or the file's name contains ``domain``,
+    else hosts.
 
     Parameters
     ----------
@@ -30,9 +31,6 @@ def common_crawl(path: str | os.PathLike[str], *, level: Level | None = None) ->
         A folder that holds vertices and edges; or one of two files named alike; or the beginning of their names
         (``cc-main-2026-apr-may-jun-domain``); or a pattern such as ``"host-*.txt.gz"``; or the name of a release, whose
         files are read from Common Crawl's servers: see :mod:`inlink.sources.releases`.
-    level : {"page", "host", "domain"} or None
-        The kind of the nodes. None: pages if names are URLs, domains if there is a third column or the file's name
-        contains ``domain``, else hosts.
 
     Raises
     ------
@@ -49,7 +47,7 @@ def common_crawl(path: str | os.PathLike[str], *, level: Level | None = None) ->
             f"{path}: no {missing} found. Name a folder that holds vertices and edges, or one of two files named alike."
         )
     names = _read_names(vertex_files)
-    return Source(_batches(edge_files, len(names)), names, len(names), level or _level(vertex_files[0]))
+    return Source(_batches(edge_files, len(names)), names, len(names), _level(vertex_files[0]))
 
 
 def _level(vertices: Location) -> Level:

@@ -14,8 +14,6 @@ from inlink.store.blocks import arcs_of, crawled_rows, url_blocks
 from inlink.store.pages import Pages
 from inlink.store.reader import crawl_folder, known_pages
 
-__all__ = ["crawl_source", "names_of"]
-
 
 def crawl_source(path: str | os.PathLike[str]) -> Source:
     """Return a crawl's folder as a source of a graph.

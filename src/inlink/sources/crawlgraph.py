@@ -15,8 +15,6 @@ from inlink.graph.graph import Graph
 from inlink.store.format import NO_PAGE
 from inlink.store.reader import crawl_folder, is_crawl
 
-__all__ = ["CrawlGraph", "columns_for", "graph_in"]
-
 
 class CrawlGraph(Graph):
     """The graph of a crawl as it was when it was read. Its rankings are in the crawl's folder.

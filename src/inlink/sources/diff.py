@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-__all__ = ["DEPTHS", "Change", "Diff", "Overlap", "diff"]
-
 DEPTHS = (10, 100, 1000)
 """The depths at which the overlap is counted."""
 

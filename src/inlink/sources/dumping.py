@@ -1,7 +1,6 @@
 """A crawl as lines of text: inlink's own columns, or those of Aduana's ``page_db_dump``."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -22,8 +21,6 @@ from inlink.store.blocks import (
 from inlink.store.format import NO_PAGE, STATES
 from inlink.store.page import error_of, merge_reason
 from inlink.store.pages import Pages
-
-__all__ = ["FACT_COLUMNS", "PAGE_COLUMNS", "link_lines", "page_lines", "raw_link_lines"]
 
 PAGE_COLUMNS = ("page", "url", *COLUMNS, "content_hash", "error", "merged_into", "merge_reason", "canonical")
 FACT_COLUMNS = (
@@ -98,11 +95,7 @@ def page_lines(
                 texts = ("url", "error", "title", "heading", "robots", "language", "content_type")
                 named = zip(names, cells, strict=True)
                 cells = [cell.safe_cells() if name in texts else cell for name, cell in named]
-        separator = b" " if aduana else b"\t"
-        row: list[Any] = [cells[0]]
-        for cell in cells[1:]:
-            row += [separator, cell]
-        yield join_rows(*row, b"\n"), count
+        yield join_rows(*_line(cells, aduana)), count
 
 
 def link_lines(
@@ -145,12 +138,12 @@ def link_lines(
         for sources, targets, _ in arcs_of(pages, row, last):
             if not len(sources):
                 continue
-            cells: list[Any] = [as_text(sources), b" " if aduana else b"\t", as_text(targets)]
+            cells = [as_text(sources), as_text(targets)]
             if anchors:
                 texts = anchors_of(pages, sources, targets)
                 texts = texts.safe_cells() if safe_cells else texts
-                cells += [b"\t", in_quotes(texts, texts.count(bytes_in(b'"')) > 0)]
-            lines.append(join_rows(*cells, b"\n"))
+                cells.append(in_quotes(texts, texts.count(bytes_in(b'"')) > 0))
+            lines.append(join_rows(*_line(cells, aduana)))
         yield b"".join(lines), last - row
 
 
@@ -207,6 +200,12 @@ def _of_facts(pages: Pages, visits: UInt64Array) -> list[Strings]:
         texts["canonicals"] = " ".join(facts.canonicals)
         rows.append([_line(str(value)) for value in texts.values()])
     return [Strings.of(column) for column in zip(*rows, strict=True)]
+
+
+def _line(cells: list[Strings], aduana: bool) -> list[Strings | bytes]:
+    """Return the cells of a row with what stands behind each."""
+    separator = b" " if aduana else b"\t"
+    return [part for cell in cells for part in (cell, separator)][:-1] + [b"\n"]
 
 
 def _of_inlink(

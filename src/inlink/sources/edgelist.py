@@ -29,19 +29,9 @@ from inlink.base.arrays import UInt8Array
 from inlink.base.opening import Carry, Stream, head, place_of, text_blocks
 from inlink.base.strings import Strings
 from inlink.errors import FormatError, InputError, ParameterError
-from inlink.graph.batches import ArcBatch, Level
+from inlink.graph.batches import ArcBatch
 from inlink.graph.source import Source
 from inlink.sources.inputs import Location
-
-__all__ = [
-    "MAX_NODES",
-    "SOURCE_WORDS",
-    "TARGET_WORDS",
-    "WEIGHT_WORDS",
-    "edge_list",
-    "number_batches",
-    "words",
-]
 
 MAX_NODES = 2**32 - 1
 
@@ -103,7 +93,6 @@ def edge_list(
     separator: str | None = None,
     weights: bool | None = None,
     header: bool | None = None,
-    level: Level | None = None,
 ) -> Source:
     """Read an edge list.
 
@@ -120,8 +109,6 @@ def edge_list(
     header : bool or None
         Whether the first line names the columns and is no arc. None: it is if it has a known word for source and one
         for target.
-    level : {"page", "host", "domain"} or None
-        The kind of the names; None if it is unknown.
 
     Raises
     ------
@@ -130,10 +117,8 @@ def edge_list(
         is not a number below 2³² − 1, a weight that is not a finite number above 0, an open quote, or a line of more
         than 16 MB.
     inlink.errors.ParameterError
-        If `nodes` or `separator` is none of the values above.
+        If `separator` is none of the values above.
     """
-    if nodes not in (None, "ids", "names"):
-        raise ParameterError(f"`nodes` must be 'ids' or 'names'; got {nodes!r}")
     path = place_of(path)
     layout = _layout(path, separator, weights, header)
     if nodes is not None:
@@ -141,7 +126,7 @@ def edge_list(
         layout.sure = True
     num_nodes = layout.num_nodes if layout.ids else None
     stated = "" if num_nodes is None else f"{path}: its comment # inlink: nodes={num_nodes}"
-    return Source(_batches(path, layout), None, num_nodes, level, stated=stated)
+    return Source(_batches(path, layout), None, num_nodes, stated=stated)
 
 
 def number_batches(

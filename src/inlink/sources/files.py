@@ -1,6 +1,7 @@
 """Open the files that a graph is made of, and leave out those that cannot be read."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -14,8 +15,6 @@ from inlink.graph.source import Source
 from inlink.sources.formats import ARCHIVES, check_options, format_named, implementation
 from inlink.sources.inputs import Location
 from inlink.sources.recognise import recognise
-
-__all__ = ["Files", "read_source"]
 
 # Names of sources, and errors, that a graph's header has at most.
 _MOST_NAMED = 100
@@ -190,11 +189,19 @@ class Files:
         kept = [k for k, place in enumerate(self._places) if place not in self.errors]
         sources: list[str] = []
         counts = dict.fromkeys(("records", "pages", "links"), 0)
-        reasons = _Reasons()
+        # By reason, its first text, which has a place, and the number of records.
+        texts: dict[str, str] = {}
+        numbers: Counter[str] = Counter()
+
+        def skip(text: str, number: int) -> None:
+            reason = text.partition(_FIRST)[0]
+            texts.setdefault(reason, text)
+            numbers[reason] += number
+
         for place in sorted(self.errors)[:_MOST_NAMED]:
-            reasons.add(f"file: {self.errors[place]}", 1)
+            skip(f"file: {self.errors[place]}", 1)
         if len(self.errors) > _MOST_NAMED:
-            reasons.add("further files", len(self.errors) - _MOST_NAMED)
+            skip("further files", len(self.errors) - _MOST_NAMED)
         left_out = len(self.errors)
         for k in kept:
             tally, origin = self._tallies[k], self.sources[k].origin
@@ -203,27 +210,14 @@ class Files:
                 counts[name] += origin.get(name, 0) + getattr(tally, name)
             left_out += origin.get("files_left_out", 0)
             for reason, number in origin.get("skipped", {}).items():
-                reasons.add(reason, number)
+                skip(reason, number)
             for reason, entry in tally.skipped.items():
-                reasons.add(f"{reason}{_FIRST}{entry.path} at byte {entry.offset:,}", entry.count)
+                skip(f"{reason}{_FIRST}{entry.path} at byte {entry.offset:,}", entry.count)
         fields: dict[str, Any] = {"sources": sources[:_MOST_NAMED]}
         if counts["records"]:
             fields |= counts
         if left_out:
             fields["files_left_out"] = left_out
-        if reasons.counts:
-            fields["skipped"] = {text: reasons.counts[reason] for reason, text in reasons.texts.items()}
+        if numbers:
+            fields["skipped"] = {text: numbers[reason] for reason, text in texts.items()}
         return fields
-
-
-class _Reasons:
-    """Number of skipped records, by reason, with the first place of each reason."""
-
-    def __init__(self) -> None:
-        self.texts: dict[str, str] = {}
-        self.counts: dict[str, int] = {}
-
-    def add(self, text: str, count: int) -> None:
-        reason = text.partition(_FIRST)[0]
-        self.texts.setdefault(reason, text)
-        self.counts[reason] = self.counts.get(reason, 0) + count

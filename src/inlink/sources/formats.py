@@ -9,18 +9,6 @@ from typing import Annotated, Any, Literal, TypedDict
 from inlink.base.declare import Parameter, parameters_of
 from inlink.errors import ParameterError
 
-__all__ = [
-    "ARCHIVES",
-    "CELLS",
-    "FOLDERS",
-    "FORMATS",
-    "SITES",
-    "Format",
-    "check_options",
-    "format_named",
-    "implementation",
-]
-
 
 @dataclass(frozen=True)
 class Format:
@@ -288,18 +276,18 @@ FORMATS: dict[str, Format] = {
             "GraphML",
             (".graphml",),
             "markup:graphml",
-            "write_markup:write_graphml",
+            "write_text:write_graphml",
         ),
-        Format("gexf", "GEXF (Gephi)", (".gexf",), "markup:gexf", "write_markup:write_gexf"),
-        Format("gml", "GML", (".gml",), "markup:gml", "write_networks:write_gml"),
+        Format("gexf", "GEXF (Gephi)", (".gexf",), "markup:gexf", "write_text:write_gexf"),
+        Format("gml", "GML", (".gml",), "markup:gml", "write_text:write_gml"),
         Format(
             "json",
             "JSON for D3: nodes and links",
             (".json",),
-            writer="write_networks:write_json",
+            writer="write_text:write_json",
         ),
-        Format("pajek", "Pajek", (".net",), writer="write_networks:write_pajek"),
-        Format("dot", "DOT (Graphviz)", (".dot", ".gv"), writer="write_networks:write_dot"),
+        Format("pajek", "Pajek", (".net",), writer="write_text:write_pajek"),
+        Format("dot", "DOT (Graphviz)", (".dot", ".gv"), writer="write_text:write_dot"),
         Format(
             "html",
             "a page with a map of the best nodes, and a table that can be searched",

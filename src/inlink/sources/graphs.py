@@ -12,8 +12,6 @@ from inlink.graph.part import NAMES, ArcBlock, NameBlock, PartHeader
 from inlink.graph.source import Source
 from inlink.graph.views import arc_blocks
 
-__all__ = ["GraphPart", "graph_source", "source_of"]
-
 # Number of nodes that are read at a time.
 _BLOCK = 1 << 18
 
@@ -66,7 +64,7 @@ class GraphPart:
         weights = graph.out_weights
         with np.errstate(over="ignore"):
             total = float(graph.num_arcs if weights is None else weights.sum(dtype=np.float64))
-        self._header = PartHeader(
+        self.header = PartHeader(
             named=graph.names is not None if graph.num_nodes else None,
             num_nodes=graph.num_nodes,
             num_arcs=graph.num_arcs,
@@ -76,11 +74,6 @@ class GraphPart:
             keeps=True,
             marked=graph.crawled is not None,
         )
-
-    @property
-    def header(self) -> PartHeader:
-        """The header of the part."""
-        return self._header
 
     def names(self) -> Iterator[NameBlock]:
         """The names in byte order."""

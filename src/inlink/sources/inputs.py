@@ -10,8 +10,6 @@ from inlink.base.opening import Stream, lines
 from inlink.base.remote import is_remote
 from inlink.errors import InputError, ParameterError
 
-__all__ = ["Location", "expand", "find_parts"]
-
 Location = Path | str
 """A file or folder on this machine, or the URL of a file."""
 

@@ -12,20 +12,18 @@ import re
 from array import array
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 from xml.parsers import expat
 
 import numpy as np
 
 from inlink.base.opening import MAX_LINE, Stream, place_of, text_blocks
 from inlink.errors import DamageError, FormatError, InputError
-from inlink.graph.batches import ArcBatch, Level
+from inlink.graph.batches import ArcBatch
 from inlink.graph.names import Names, encode
 from inlink.graph.source import Source, level_of
 from inlink.sources.edgelist import WEIGHT_WORDS
 from inlink.sources.inputs import Location
-
-__all__ = ["gexf", "gml", "graphml"]
 
 _BYTES = 1 << 18
 # Attributes that name a node. The first that is present counts.
@@ -72,7 +70,7 @@ class _Collector:
         self.weights.append(value)
         self.both.append(both)
 
-    def source(self, level: Level | None) -> Source:
+    def source(self) -> Source:
         ends = np.array(self.ends, np.uint32).reshape(-1, 2)
         turned = np.array(self.both, bool) & (ends[:, 0] != ends[:, 1])
         weights = np.array(self.weights) if self.weighted else None
@@ -85,12 +83,15 @@ class _Collector:
         if len(set(self.labels.values())) == count:
             names = [self.labels[number] for number in range(count)]
         elif not self.labels and all(name == str(number) for number, name in enumerate(names)):
-            return Source(iter(batches), None, count, level)
+            return Source(iter(batches), None, count)
         raw = [encode(name) for name in names]
-        return Source(iter(batches), Names.of(raw), count, level or level_of(raw))
+        return Source(iter(batches), Names.of(raw), count, level_of(raw))
 
 
-def _parse_xml(path: Location, collector: _Collector, reader: Any) -> None:
+def _read_xml(path: str | os.PathLike[str], kind: "type[_GraphML | _GEXF]") -> Source:
+    path = place_of(path)
+    collector = _Collector(path)
+    reader = kind(collector)
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
     collector.line = lambda: parser.CurrentLineNumber
@@ -121,6 +122,7 @@ def _parse_xml(path: Location, collector: _Collector, reader: Any) -> None:
     except (LookupError, ValueError) as error:
         # Python does not know the encoding.
         raise FormatError(f"{path}: cannot be read ({error}): convert it to UTF-8 first") from None
+    return collector.source()
 
 
 class _GraphML:
@@ -235,7 +237,7 @@ class _GEXF:
             self.edge = None
 
 
-def graphml(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
+def graphml(path: str | os.PathLike[str]) -> Source:
     """Read GraphML. The label of a node is its attribute ``label``, ``name`` or ``url``; an arc's weight is ``weight``.
 
     Raises
@@ -245,16 +247,12 @@ def graphml(path: str | os.PathLike[str], *, level: Level | None = None) -> Sour
     inlink.errors.DamageError
         If the file is not well-formed XML.
     """
-    collector = _Collector(place_of(path))
-    _parse_xml(place_of(path), collector, _GraphML(collector))
-    return collector.source(level)
+    return _read_xml(path, _GraphML)
 
 
-def gexf(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
+def gexf(path: str | os.PathLike[str]) -> Source:
     """Read GEXF of any version. Raises as :func:`graphml`."""
-    collector = _Collector(place_of(path))
-    _parse_xml(place_of(path), collector, _GEXF(collector))
-    return collector.source(level)
+    return _read_xml(path, _GEXF)
 
 
 # -- GML --------------------------------------------------------------------------------------------------------
@@ -263,7 +261,7 @@ _TOKEN = re.compile(rb'\s+|#[^\n]*\n|([A-Za-z_]\w*)|([+-]?[\d.][^\s\[\]"]*)|"([^
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]\w{0,31});")
 
 
-def gml(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
+def gml(path: str | os.PathLike[str]) -> Source:
     """Read GML. An arc's weight is its ``weight`` or ``value``. Files without ``directed 1`` are undirected.
 
     Raises
@@ -279,9 +277,7 @@ def gml(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
     item: dict[str, str] = {}
     key: str | None = None
     directed = False
-    collector.line = lambda: tokens.line
-    tokens = _Tokens(path)
-    for kind, value in tokens:
+    for kind, value in _tokens(collector):
         if value == "]" and kind == 4:
             if key is not None or not stack:
                 raise collector.fail("] without [")
@@ -314,39 +310,34 @@ def gml(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
         )
     if directed:
         collector.both = bytearray(len(collector.both))
-    return collector.source(level)
+    return collector.source()
 
 
-class _Tokens:
-    """The tokens of a GML file: kind (1 word, 2 number, 3 string, 4 bracket) and text."""
-
-    def __init__(self, path: Location) -> None:
-        self.path, self.line = path, 1
-
-    def __iter__(self) -> Iterator[tuple[int, str]]:
-        with Stream(self.path, f"reading {Path(self.path).name}") as stream:
-            for block, last, carry in text_blocks(stream):
-                data = block.tobytes()
-                at = 0
-                while at < len(data):
-                    match = _TOKEN.match(data, at)
-                    if match is None:
-                        if data[at : at + 1] == b'"' and not last:
-                            # The string continues in the next block.
-                            break
-                        self._fail(data[at : at + 20])
-                    if match.lastindex:
-                        text = match[match.lastindex].decode("utf-8", "surrogateescape")
-                        if match.lastindex == 3:
-                            text = _ENTITY.sub(lambda found: html.unescape(found[0]), text)
-                        yield match.lastindex, text
-                    self.line += match[0].count(b"\n")
-                    at = match.end()
-                carry.at, carry.line = at, self.line
-
-    def _fail(self, rest: bytes) -> NoReturn:
-        if rest.startswith(b'"'):
-            raise DamageError(
-                f"{self.path}, line {self.line:,}: the quote is not closed: the file is truncated or damaged"
-            )
-        raise InputError(f"{self.path}, line {self.line:,}: not GML: {rest.decode('utf-8', 'replace')!r}")
+def _tokens(collector: _Collector) -> Iterator[tuple[int, str]]:
+    """Yield the tokens of a GML file: kind (1 word, 2 number, 3 string, 4 bracket) and text."""
+    path, line = collector.path, 1
+    collector.line = lambda: line
+    with Stream(path, f"reading {Path(path).name}") as stream:
+        for block, last, carry in text_blocks(stream):
+            data = block.tobytes()
+            at = 0
+            while at < len(data):
+                match = _TOKEN.match(data, at)
+                if match is None:
+                    quote = data[at : at + 1] == b'"'
+                    if quote and not last:
+                        # The string continues in the next block.
+                        break
+                    if quote:
+                        raise DamageError(
+                            f"{path}, line {line:,}: the quote is not closed: the file is truncated or damaged"
+                        )
+                    raise collector.fail(f"not GML: {data[at : at + 20].decode('utf-8', 'replace')!r}")
+                if match.lastindex:
+                    text = match[match.lastindex].decode("utf-8", "surrogateescape")
+                    if match.lastindex == 3:
+                        text = _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
+                    yield match.lastindex, text
+                line += match[0].count(b"\n")
+                at = match.end()
+            carry.at, carry.line = at, line

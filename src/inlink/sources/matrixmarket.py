@@ -13,14 +13,12 @@ from inlink.base.extras import load
 from inlink.base.opening import head, place_of
 from inlink.base.table import counted
 from inlink.errors import DamageError, FormatError, InputError
-from inlink.graph.batches import ArcBatch, Level
+from inlink.graph.batches import ArcBatch
 from inlink.graph.names import Names
 from inlink.graph.source import Source
 from inlink.sources.edgelist import MAX_NODES, number_batches
 from inlink.sources.inputs import Location
 from inlink.sources.tables import check_weights
-
-__all__ = ["matrix_market", "names_beside", "scipy_npz"]
 
 _ARCS = 1 << 20
 # The number of bytes at the beginning of a file that must contain the size line.
@@ -35,7 +33,7 @@ def names_beside(path: Path) -> Path:
     return path.with_name(f"{name.removesuffix('.mtx').removesuffix('.npz')}.names.txt")
 
 
-def matrix_market(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
+def matrix_market(path: str | os.PathLike[str]) -> Source:
     """Read a square sparse matrix in Matrix Market format (coordinate; real, integer or pattern), plain or gzip.
 
     A symmetric matrix gives arcs in both directions. Entries of 0 are not arcs. If there is a ``links.names.txt``
@@ -79,7 +77,6 @@ def matrix_market(path: str | os.PathLike[str], *, level: Level | None = None) -
         _from_one(path, batches, entries, kind[4] == "symmetric"),
         _names(path, n),
         n,
-        level,
         stated=f"{path}, line {size_line:,}",
     )
 
@@ -107,7 +104,7 @@ def _from_one(
         )
 
 
-def scipy_npz(path: str | os.PathLike[str], *, level: Level | None = None) -> Source:
+def scipy_npz(path: str | os.PathLike[str]) -> Source:
     """Read a square sparse matrix written by SciPy's ``save_npz``. Nothing in it is ever unpickled.
 
     Raises
@@ -135,10 +132,10 @@ def scipy_npz(path: str | os.PathLike[str], *, level: Level | None = None) -> So
         raise DamageError(
             f"{path}: not a sparse matrix written by SciPy's save_npz, or damaged ({error})"
         ) from None
-    return _source(path, matrix, level)
+    return _source(path, matrix)
 
 
-def _source(path: Path, matrix: Any, level: Level | None) -> Source:
+def _source(path: Path, matrix: Any) -> Source:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InputError(f"{path}: the matrix must be square; its shape is {matrix.shape}")
     if matrix.dtype.kind not in "biuf":
@@ -148,7 +145,7 @@ def _source(path: Path, matrix: Any, level: Level | None) -> Source:
         raise InputError(f"{path}: a graph has at most {MAX_NODES:,} nodes; got {n:,}")
     # Row formats have an offset for each node. Other formats may claim any shape.
     stated = "" if hasattr(matrix, "indptr") else f"{path}: its shape"
-    return Source(_batches(path, matrix), _names(path, n), n, level, stated=stated)
+    return Source(_batches(path, matrix), _names(path, n), n, stated=stated)
 
 
 def _names(path: Location, n: int) -> Names | None:

@@ -30,15 +30,6 @@ from inlink.store.reader import is_crawl, known_pages, url_rules_of
 from inlink.urls.canonical import UrlRules, canonical
 from inlink.urls.hosts import registered_domain, reverse_host
 
-__all__ = [
-    "Imported",
-    "import_ranking",
-    "load_ranking",
-    "ranking_of",
-    "stored_ranking",
-    "values_of",
-]
-
 _AT_A_TIME = 1 << 14
 
 

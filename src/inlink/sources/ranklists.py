@@ -30,8 +30,6 @@ from inlink.store.reader import crawl_folder, is_crawl, known_pages
 from inlink.urls.canonical import canonical
 from inlink.urls.hosts import reverse_host
 
-__all__ = ["RankList", "host_places", "rank_list"]
-
 _log = logging.getLogger("inlink.crawl")
 
 # Number of lines of a file that are Python objects at a time.

@@ -9,8 +9,6 @@ from typing import NamedTuple
 from inlink.base.opening import Stream, lines
 from inlink.errors import InputError
 
-__all__ = ["COLUMNS", "Row", "rank_rows"]
-
 COLUMNS = {"harmonic": (b"#harmonicc_val", b"#harmonicc_pos"), "pagerank": (b"#pr_val", b"#pr_pos")}
 """The columns of Common Crawl's ranks: values and places."""
 

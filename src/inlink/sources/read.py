@@ -38,8 +38,6 @@ from inlink.sources.recognise import recognise
 if TYPE_CHECKING:
     from inlink.sources.workers import Runner
 
-__all__ = ["read"]
-
 _WORKERS = Parameter(name="workers", kind=int, at_least=1, at_most=1024)
 
 
@@ -272,14 +270,21 @@ def _of_archives(
     files: Files, wanted: _Wanted, options: Mapping[str, object], strict: bool, workers: "int | Runner"
 ) -> Graph:
     """Build the graph of archives by way of their parts."""
-    from inlink.sources.archiveparts import Plan, build_archives
+    from inlink.sources.archiveparts import build_archives
 
-    plan = Plan(wanted.level, wanted.counted, wanted.self_loops, strict, workers, {**options, **wanted.sites})
-    if not wanted.crawled_only:
-        return build_archives(files, plan, wanted.into, wanted.compress)
-    return _adapt(
-        build_archives(files, plan, None), wanted._replace(self_loops=wanted.self_loops or None, sites={})
+    last = not wanted.crawled_only
+    graph = build_archives(
+        files,
+        level=wanted.level,
+        count=wanted.counted,
+        self_loops=wanted.self_loops,
+        strict=strict,
+        options={**options, **wanted.sites},
+        workers=workers,
+        into=wanted.into if last else None,
+        compress=wanted.compress and last,
     )
+    return graph if last else _adapt(graph, wanted._replace(self_loops=wanted.self_loops or None, sites={}))
 
 
 def _of_files(files: Files, wanted: _Wanted, options: Mapping[str, object]) -> Graph:

@@ -14,8 +14,6 @@ from inlink.base.remote import is_remote
 from inlink.errors import DamageError, FolderError, FormatError, InputError
 from inlink.sources.formats import ARCHIVES, FORMATS
 
-__all__ = ["recognise"]
-
 
 def recognise(path: str | os.PathLike[str]) -> str:
     """Return the name of a path's format in :data:`inlink.sources.formats.FORMATS`.

@@ -7,8 +7,6 @@ from pathlib import Path
 from inlink.base.remote import is_remote, restored
 from inlink.sources.inputs import Location, expand
 
-__all__ = ["DATA", "MOST_RANKS", "graph_files", "is_release", "rank_file"]
-
 DATA = "https://data.commoncrawl.org/"
 """Address of Common Crawl's files."""
 

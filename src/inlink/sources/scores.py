@@ -15,8 +15,6 @@ from inlink.errors import InputError, UnknownNodeError
 from inlink.graph.graph import Graph
 from inlink.graph.names import encode
 
-__all__ = ["read_nodes", "read_scores"]
-
 
 def read_scores(path: Path, graph: Graph) -> tuple[Float64Array, int]:
     """Read scores of nodes from a CSV or TSV file: a node and its score per line, with or without a header.

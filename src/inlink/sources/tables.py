@@ -14,12 +14,10 @@ from inlink.base.extras import load
 from inlink.base.progress import track
 from inlink.base.strings import Strings, from_arrow
 from inlink.errors import DamageError, InputError, ParameterError
-from inlink.graph.batches import ArcBatch, Level
+from inlink.graph.batches import ArcBatch
 from inlink.graph.names import Names
 from inlink.graph.source import Source
 from inlink.sources.edgelist import MAX_NODES, SOURCE_WORDS, TARGET_WORDS, WEIGHT_WORDS, words
-
-__all__ = ["nodes_beside", "parquet", "sqlite"]
 
 _ROWS = 1 << 18
 
@@ -29,9 +27,7 @@ def nodes_beside(path: Path) -> Path:
     return path.with_name(f"{path.name.removesuffix('.parquet')}.nodes.parquet")
 
 
-def parquet(
-    path: str | os.PathLike[str], *, columns: Sequence[str] | None = None, level: Level | None = None
-) -> Source:
+def parquet(path: str | os.PathLike[str], *, columns: Sequence[str] | None = None) -> Source:
     """Read arcs from a Parquet file, or from a folder of Parquet files.
 
     Nodes are numbers if both columns hold integers, and names if they hold strings or bytes. If there is a
@@ -44,8 +40,6 @@ def parquet(
         The file or folder.
     columns : sequence of str or None
         Source, target and, if wanted, weight. None: found by their names, else the first two.
-    level : {"page", "host", "domain"} or None
-        The kind of the names; None if it is unknown.
 
     Raises
     ------
@@ -73,7 +67,7 @@ def parquet(
     num_nodes = _open_parquet(nodes).metadata.num_rows if nodes is not None and numbers else None
     if numbers and num_nodes == 0:
         num_nodes = None
-    return Source(_parquet_batches(files, chosen, None if numbers else nodes), None, num_nodes, level)
+    return Source(_parquet_batches(files, chosen, None if numbers else nodes), None, num_nodes)
 
 
 def _chosen(columns: Sequence[str] | None) -> list[str]:
@@ -229,7 +223,6 @@ def sqlite(
     *,
     table: str | None = None,
     columns: Sequence[str] | None = None,
-    level: Level | None = None,
 ) -> Source:
     """Read arcs from a table of an SQLite database.
 
@@ -248,8 +241,6 @@ def sqlite(
         graph is taken.
     columns : sequence of str or None
         Source, target and, if wanted, weight. None: found by their names, else the first two.
-    level : {"page", "host", "domain"} or None
-        The kind of the names; None if it is unknown.
 
     Raises
     ------
@@ -283,7 +274,7 @@ def sqlite(
     batches = _sqlite_batches(database, table, chosen, by_number, num_nodes)
     if not by_number:
         batches = chain(batches, _crawled_batches(database, tables, named, chosen))
-    return Source(batches, names, num_nodes, level)
+    return Source(batches, names, num_nodes)
 
 
 class _Database:

@@ -1,27 +1,166 @@
-"""Processes that make parts.
+"""Make parts of archives: the work of this process, of several, or of the tasks of a cluster.
 
 ``python -m inlink.sources.workers`` reads a job as a line of JSON from its standard input, and answers with a line on
 its standard output: ``null``, or the error's type and text. It ends as soon as its standard input closes.
 """
 
 import contextlib
+import errno
 import os
 import queue
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Generator, Iterator
-from typing import Any, TypeAlias
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
 import inlink.errors
-from inlink.base.remote import UnreachableError
+from inlink.base.damage import Tally
+from inlink.base.disk import unwritable
+from inlink.base.remote import UnreachableError, is_remote
+from inlink.base.unfinished import unfinished_folder
 from inlink.errors import InlinkError, InputError
-from inlink.sources.partjob import PartJob, make_part
+from inlink.graph.batches import ArcBatch, Level
+from inlink.graph.collect import write_part
+from inlink.graph.part import PartFile
+from inlink.sources.files import read_source
+from inlink.sources.inputs import Location
 
-__all__ = ["DeadWorkerError", "Done", "Runner", "answer", "ask", "error_in", "finished_jobs", "main"]
+T = TypeVar("T")
+
+
+class SourceEntry(msgspec.Struct):
+    """Description of a source file, stored in its part.
+
+    Attributes
+    ----------
+    name : str
+        The file, as it was named.
+    time : int
+        1 for the first time that this name was given, 2 for the second, …
+    stamp : list of int and str
+        The version of the file: size and time, or size and ETag.
+    tally : Tally
+        The counts of its records and links.
+    """
+
+    name: str
+    time: int
+    stamp: list[int | str]
+    tally: Tally
+
+
+class PartJob(msgspec.Struct):
+    """A part to be made.
+
+    Attributes
+    ----------
+    level, options, strict
+        As in :func:`inlink.sources.files.read_source`.
+    archive_loops : bool
+        Keep the links within a host or domain.
+    self_loops : bool
+        Keep the arcs from a node to itself.
+    count : bool
+        Keep the number of times that each arc occurs in the file.
+    place : int
+        The place of the file among all.
+    name : str
+        The file, or its URL.
+    format : str
+        Its format.
+    time : int
+        As in :class:`SourceEntry`.
+    part : str
+        The file to write.
+    """
+
+    level: Level | None
+    options: dict[str, Any]
+    strict: bool
+    archive_loops: bool
+    self_loops: bool
+    count: bool
+    place: int = 0
+    name: str = ""
+    format: str = ""
+    time: int = 1
+    part: str = ""
+
+
+def stamp(path: Location) -> list[int | str]:
+    """Return the stamp of a file, which differs between its versions: size and time, or size and ETag.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        If the file is not there, or the server does not answer.
+    """
+    if is_remote(path):
+        from inlink.base.urlfiles import stamp_of
+
+        return list(stamp_of(str(path)))
+    try:
+        status = Path(path).stat()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    return [status.st_size, str(status.st_mtime_ns)]
+
+
+def make_part(job: PartJob) -> PartFile:
+    """Read an archive, and write its part. An existing part is replaced.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        If the archive cannot be read, or changes while it is read.
+    inlink.errors.OutputError
+        If the part cannot be written.
+    """
+    path: Location = job.name if is_remote(job.name) else Path(job.name)
+    before = stamp(path)
+    tally = Tally(job.strict)
+    source = read_source(
+        path,
+        job.format,
+        level=job.level,
+        tally=tally,
+        self_loops=job.archive_loops,
+        repeats=job.count,
+        options=job.options,
+    )
+    meta: dict[str, Any] = {"level": source.level}
+
+    def batches() -> Iterator[ArcBatch]:
+        yield from source.batches
+        if not is_remote(path) and stamp(path) != before:
+            raise InputError(f"{path} was changed while it was read: read it again")
+        meta["inputs"] = [msgspec.to_builtins(SourceEntry(job.name, job.time, before, tally))]
+
+    try:
+        with unfinished_folder(Path(job.part)) as scratch:
+            return write_part(
+                job.part,
+                replace(source, batches=batches()),
+                scratch,
+                keep=job.count,
+                self_loops=job.self_loops,
+                meta=meta,
+            )
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise unwritable(Path(job.part), error) from None
+        raise InputError(
+            f"{error.filename or job.name}: cannot be read ({error.strerror or error})"
+        ) from None
 
 
 class DeadWorkerError(InlinkError):
@@ -72,104 +211,91 @@ def finished_jobs(jobs: Iterator[PartJob], workers: int) -> Generator[Done]:
     inlink.errors.InlinkError
         If the work cannot go on: the disk is full, or a process died twice on one file.
     """
-    if workers == 1:
-        for job in jobs:
-            try:
-                make_part(job)
-            except InputError as error:
-                yield job, error
-            else:
-                yield job, None
+    if workers > 1:
+        with _Processes() as processes:
+            calls = (partial(processes.do, job) for job in jobs)
+            yield from results_of(calls, workers, processes.kill)
         return
-    pool = _Pool(jobs, workers)
-    try:
-        yield from pool.results()
-    finally:
-        pool.stop()
+    for job in jobs:
+        error = None
+        try:
+            make_part(job)
+        except InputError as wrong:
+            error = wrong
+        yield job, error
 
 
-class _Pool:
-    """Some processes, each with a thread that hands it jobs."""
+def results_of(calls: Iterable[Callable[[], T]], threads: int, stop: Callable[[], None]) -> Generator[T]:
+    """Make calls in threads, and yield their results as they come.
 
-    def __init__(self, jobs: Iterator[PartJob], workers: int) -> None:
-        self._jobs, self._lock = jobs, threading.Lock()
-        self._done: queue.Queue[Done | Exception | None] = queue.Queue()
-        self._processes: set[subprocess.Popen[bytes]] = set()
-        self._stopped = False
-        self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(workers)]
-        for thread in self._threads:
-            thread.start()
+    At the end, or if a call raises an error, `stop` is called. Then no further call begins.
+    """
+    remaining = iter(calls)
+    running: set[Future[T]] = set()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            while True:
+                # As many calls wait, so that no thread does while the results are worked on.
+                running |= {pool.submit(call) for call in islice(remaining, 2 * threads - len(running))}
+                if not running:
+                    return
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            stop()
 
-    def results(self) -> Iterator[Done]:
-        """Yield each job that was done, and raise the error that keeps the work from going on."""
-        left = len(self._threads)
-        while left:
-            done = self._done.get()
-            if done is None:
-                left -= 1
-            elif isinstance(done, Exception):
-                raise done
-            else:
-                yield done
 
-    def stop(self) -> None:
-        """End all processes."""
+class _Processes(contextlib.ExitStack):
+    """Processes that make parts, as many as there are threads that have jobs done; a context manager."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = threading.Lock()
+        self._started: list[subprocess.Popen[bytes]] = []
+        self._idle: list[subprocess.Popen[bytes]] = []
+        self._killed = False
+
+    def do(self, job: PartJob) -> Done:
+        """Have a job done. If its process dies, another one tries it."""
+        code = 0
+        for _ in range(2):
+            process = self._take()
+            if reply := ask(process, job):
+                break
+            code = process.wait()
+        else:
+            raise DeadWorkerError(_death(job, code))
+        self._idle.append(process)
+        error = error_in(reply)
+        if error is None or isinstance(error, InputError):
+            return job, error
+        raise error
+
+    def _take(self) -> "subprocess.Popen[bytes]":
         with self._lock:
-            self._stopped = True
-            for process in self._processes:
-                process.kill()
-        for thread in self._threads:
-            thread.join()
-
-    def _start(self) -> "subprocess.Popen[bytes] | None":
-        with self._lock:
-            if self._stopped:
-                return None
+            if self._killed:
+                raise DeadWorkerError("the build has ended")
+            if self._idle:
+                return self._idle.pop()
             process = subprocess.Popen(
                 [sys.executable, "-m", "inlink.sources.workers"],
+                bufsize=0,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 # Ctrl-C on the terminal is for the process that started it, which ends this one.
                 start_new_session=True,
             )
-            self._processes.add(process)
+            self._started.append(self.enter_context(process))
             return process
 
-    def _end(self, process: "subprocess.Popen[bytes] | None") -> int:
-        if process is None:
-            return 0
-        process.communicate()
+    def kill(self) -> None:
+        """End all processes."""
         with self._lock:
-            self._processes.discard(process)
-        return process.returncode
-
-    def _next(self) -> PartJob | None:
-        with self._lock:
-            return None if self._stopped else next(self._jobs, None)
-
-    def _serve(self) -> None:
-        """Hand jobs to a process until there are no more. Start another process if it dies."""
-        process: subprocess.Popen[bytes] | None = None
-        try:
-            while (job := self._next()) is not None:
-                deaths = 0
-                while not (reply := b"" if process is None else ask(process, job)):
-                    code = self._end(process)
-                    deaths += process is not None
-                    if deaths == 2:
-                        self._done.put(DeadWorkerError(_death(job, code)))
-                        return
-                    process = self._start()
-                    if process is None:
-                        return
-                error = error_in(reply)
-                self._done.put((job, error) if error is None or isinstance(error, InputError) else error)
-        except Exception as error:
-            # An error in this thread alone would lose the job without a word.
-            self._done.put(error)
-        finally:
-            self._end(process)
-            self._done.put(None)
+            self._killed = True
+            for process in self._started:
+                process.kill()
 
 
 def ask(process: "subprocess.Popen[bytes]", job: PartJob) -> bytes:
@@ -178,7 +304,6 @@ def ask(process: "subprocess.Popen[bytes]", job: PartJob) -> bytes:
     assert process.stdout is not None
     with contextlib.suppress(OSError):
         process.stdin.write(msgspec.json.encode(job) + b"\n")
-        process.stdin.flush()
         answer = process.stdout.readline()
         if answer.endswith(b"\n"):
             return answer

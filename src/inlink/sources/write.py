@@ -44,8 +44,6 @@ from inlink.sources.formats import (
 from inlink.sources.matrixmarket import names_beside
 from inlink.sources.tables import nodes_beside
 
-__all__ = ["Written", "write_graph"]
-
 # Number of arcs or nodes that are converted at a time.
 ARCS = 1 << 18
 Columns = Mapping[str, AnyArray]
@@ -216,6 +214,7 @@ def anchors_in(graph: Graph, path: Path) -> Callable[[UInt32Array, UInt32Array],
 
 
 def node_blocks(graph: Graph) -> Iterator[tuple[int, int]]:
+    """Yield the first node of each block of nodes, and the node behind it."""
     for low in range(0, graph.num_nodes, ARCS):
         yield low, min(low + ARCS, graph.num_nodes)
 
@@ -278,21 +277,30 @@ def written(path: Path) -> Iterator[IO[bytes]]:
         yield file
 
 
-def write_arcs(
+def arc_rows(
     graph: Graph,
-    file: IO[bytes],
     start: bytes,
     middle: bytes,
     weight: bytes,
     end: bytes,
     text: Callable[[UInt32Array], Strings] = as_text,
     anchors: Callable[[UInt32Array, UInt32Array], Strings] | None = None,
-) -> None:
-    """Write a line for each arc. ``weight`` stands before weights and anchors, and ``text`` converts nodes."""
+    number: bytes | None = None,
+) -> Iterator[bytes]:
+    """Yield a row for each arc, in blocks.
+
+    ``weight`` stands before weights and anchors, and ``text`` converts nodes. Rows begin with ``number`` and the number
+    of the arc if it is given.
+    """
+    count = 0
     for sources, targets, weights in arc_blocks(graph):
-        extra: list[Strings | bytes] = [] if weights is None else [weight, as_text(weights)]
-        extra += [] if anchors is None else [weight, anchors(sources, targets)]
-        file.write(join_rows(start, text(sources), middle, text(targets), *extra, end))
+        row: list[Strings | bytes] = [start, text(sources), middle, text(targets)]
+        if number is not None:
+            row = [number, as_text(np.arange(count, count + len(sources))), *row]
+        row += [] if weights is None else [weight, as_text(weights)]
+        row += [] if anchors is None else [weight, anchors(sources, targets)]
+        yield join_rows(*row, end)
+        count += len(sources)
 
 
 def from_one(nodes: UInt32Array) -> Strings:
@@ -320,11 +328,13 @@ def refuse_bytes(path: Path, names: Names | None, wrong: bytes, what: str, remed
 
 
 def refuse(path: Path, names: Names, node: int, what: str, remedy: str) -> NoReturn:
+    """Refuse the name of a node."""
     shown = repr(names.raw(node)[:200]).removeprefix("b")
     raise OutputError(f"{path}: the name {shown} of node {node:,} {what}. {remedy}.")
 
 
 def refuse_columns(path: Path, columns: Columns) -> None:
+    """Refuse columns."""
     if columns:
         raise OutputError(
             f"{path}: this format cannot hold columns ({', '.join(columns)}). "
@@ -375,16 +385,9 @@ def write_edge_list(
             heads = b",weight" * graph.is_weighted + b",anchor" * anchors
             file.write(b"source,target" + heads + b"\n")
         separator = b"," if comma else b"\t"
-        write_arcs(
-            graph,
-            file,
-            b"",
-            separator,
-            separator,
-            b"\n",
-            as_text if names is None else lambda nodes: cells(names.take(nodes)),
-            None if texts is None else lambda sources, targets: cells(texts(sources, targets)),
-        )
+        text = as_text if names is None else lambda nodes: cells(names.take(nodes))
+        links = None if texts is None else lambda sources, targets: cells(texts(sources, targets))
+        file.writelines(arc_rows(graph, b"", separator, separator, b"\n", text, links))
     return Written([path], _left_out(graph))
 
 
@@ -435,7 +438,8 @@ def in_quotes(cells: Strings, odd: BoolArray) -> Strings:
 # -- tables --------------------------------------------------------------------------------------------------
 
 
-def all_utf8(names: Names) -> bool:
+def _all_utf8(names: Names) -> bool:
+    """Return whether all names are UTF-8."""
     for low in range(0, len(names), ARCS):
         if not names.column(low, min(low + ARCS, len(names))).is_utf8():
             return False
@@ -455,7 +459,7 @@ def write_parquet(
     texts = anchors_in(graph, path) if anchors else None
     pa, pq = load("pyarrow", "arrow", "Parquet"), load("pyarrow.parquet", "arrow", "Parquet")
     names, beside = graph.names, nodes_beside(path)
-    text = names is not None and all_utf8(names)
+    text = names is not None and _all_utf8(names)
     kind = pa.uint32() if names is None else pa.large_string() if text else pa.large_binary()
     fields = [pa.field("source", kind, False), pa.field("target", kind, False)]
     if graph.out_rows.weights is not None:
@@ -530,7 +534,7 @@ def write_sqlite(
             for low, high in node_blocks(graph):
                 parts: list[list[Any]] = [list(range(low, high))]
                 if names is not None:
-                    parts.append([text_or_blob(raw) for raw in names.column(low, high).to_pylist()])
+                    parts.append([_text_or_blob(raw) for raw in names.column(low, high).to_pylist()])
                 parts += [values[low:high].tolist() for values in columns.values()]
                 connection.executemany(f"INSERT INTO nodes VALUES ({marks})", zip(*parts, strict=True))
             for arc in arc_blocks(graph):
@@ -553,7 +557,7 @@ def _plain(value: object) -> object:
     return json.dumps(value) if isinstance(value, list | dict) else value
 
 
-def text_or_blob(raw: bytes) -> str | bytes:
+def _text_or_blob(raw: bytes) -> str | bytes:
     try:
         return raw.decode()
     except UnicodeDecodeError:
@@ -581,5 +585,5 @@ def write_matrix_market(graph: Graph, path: Path, columns: Columns) -> Written:
         with packed(work, path) as out:
             out.write(b"%%MatrixMarket matrix coordinate " + kind + b" general\n")
             out.write(b"%d %d %d\n" % (graph.num_nodes, graph.num_nodes, graph.num_arcs))
-            write_arcs(graph, out, b"", b" ", b" ", b"\n", from_one)
+            out.writelines(arc_rows(graph, b"", b" ", b" ", b"\n", from_one))
     return Written([path, beside] if names is not None else [path])

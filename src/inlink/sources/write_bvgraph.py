@@ -24,8 +24,6 @@ from inlink.graph.graph import Graph
 from inlink.sources.bvgraph import stem_of, urls_of
 from inlink.sources.write import Written, packed, refuse_bytes, refuse_columns, write_names
 
-__all__ = ["write_bvgraph"]
-
 # The order of WebGraph's compression flags.
 _FLAGS = ("OUTDEGREES", "BLOCKS", "RESIDUALS", "REFERENCES", "BLOCK_COUNT")
 

@@ -31,8 +31,6 @@ from inlink.graph.names import NO_NODE
 from inlink.sources import write
 from inlink.sources.write import Columns, Written, as_text, join_rows, packed, refuse_bytes, refuse_columns
 
-__all__ = ["RANKS", "java_numbers", "write_common_crawl"]
-
 RANKS = ("harmonic", "pagerank")
 """The rankings that the file of ranks needs, by the names of their columns."""
 

@@ -18,10 +18,8 @@ from inlink.graph.neighbours import near, node_of, specific_arcs
 from inlink.rank.certain import best_nodes
 from inlink.rank.ranking import title_of
 from inlink.sources.write import Columns, Written
-from inlink.sources.write_networks import as_json
+from inlink.sources.write_text import as_json
 from inlink.urls.labels import sections, short_labels
-
-__all__ = ["write_page"]
 
 _MOST = Parameter(name="most", kind=int, at_least=1, at_most=1000)
 _DEFAULT = 200

@@ -17,8 +17,6 @@ from inlink.errors import ParameterError
 from inlink.graph.rows import SplitRows, row_places
 from inlink.rank.kernels.pagerank import Equation
 
-__all__ = ["SCHEMA", "Block", "Rest", "block_of_arcs", "block_of_rows", "pack", "unpack"]
-
 
 class Block(NamedTuple):
     """Rows of inlinks, and their share of the equation.

@@ -43,8 +43,6 @@ from inlink.spark.rows import FolderRows, TableRows
 from inlink.spark.start import collected
 from inlink.spark.start import session as started
 
-__all__ = ["gauss_seidel", "power", "rank"]
-
 # Arcs of a block, about.
 _ARCS = 1 << 22
 

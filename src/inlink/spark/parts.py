@@ -12,7 +12,6 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Generator, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -31,13 +30,10 @@ from inlink.base.table import counted
 from inlink.base.urlfiles import download, remove_remote, upload
 from inlink.errors import InputError, OutputError, ParameterError
 from inlink.graph.graph import Graph
-from inlink.sources.partjob import PartJob
 from inlink.sources.read import read
-from inlink.sources.workers import DeadWorkerError, Done, answer, error_in
+from inlink.sources.workers import DeadWorkerError, Done, PartJob, answer, error_in, results_of
 from inlink.spark.start import failure
 from inlink.spark.start import session as started
-
-__all__ = ["SparkTasks", "build"]
 
 # The least number of files of one job of Spark, and the number of jobs at a time. The next job begins before the
 # slowest task of the job before has ended.
@@ -133,20 +129,10 @@ class SparkTasks:
         """
         group = f"inlink {uuid.uuid4()}"
         size = max(_WAVE, 2 * self._context.defaultParallelism)
-        running: dict[Future[list[Done]], None] = {}
-        with ThreadPoolExecutor(_WAVES) as pool:
-            try:
-                while True:
-                    while len(running) < _WAVES and (wave := list(islice(jobs, size))):
-                        running[pool.submit(self._run, wave, group)] = None
-                    if not running:
-                        return
-                    for future in wait(running, return_when=FIRST_COMPLETED).done:
-                        del running[future]
-                        yield from future.result()
-            finally:
-                if running:
-                    self._context.cancelJobGroup(group)
+        waves = iter(lambda: list(islice(jobs, size)), [])
+        calls = (partial(self._run, wave, group) for wave in waves)
+        for done in results_of(calls, _WAVES, lambda: self._context.cancelJobGroup(group)):
+            yield from done
 
     def _run(self, wave: list[PartJob], group: str) -> list[Done]:
         """Do some jobs as one job of Spark, a task each."""

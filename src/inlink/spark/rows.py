@@ -22,8 +22,6 @@ from inlink.rank.inputs import strengths_by_place, use_weights
 from inlink.spark.blocks import SCHEMA, Rest, block_of_arcs, block_of_rows, pack
 from inlink.spark.start import collected, failure
 
-__all__ = ["FolderRows", "TableRows", "read_arcs"]
-
 # Ranges of nodes whose arcs are counted, to cut blocks of about equal size.
 _RANGES = 4096
 

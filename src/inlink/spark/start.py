@@ -13,8 +13,6 @@ from pyspark.sql import DataFrame, Row, SparkSession
 import inlink.errors
 from inlink.errors import InlinkError, MissingExtraError, ParameterError
 
-__all__ = ["active", "collected", "failure", "session"]
-
 # A master on this machine. Spark listens on loopback there, and repeats tasks only if the master says how often.
 _LOCAL = re.compile(r"local(\[(\w+|\*)\])?$")
 _TRIES = 4
