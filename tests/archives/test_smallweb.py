@@ -4,7 +4,6 @@ import functools
 import hashlib
 import http.client
 import re
-import socket
 import subprocess
 import sys
 import threading
@@ -28,7 +27,7 @@ import harvest
 import smallweb
 import webplan
 from smallweb import SmallWeb
-from webserver import Reply, WebServer, bind, read_log
+from webserver import Reply, WebServer, read_log
 
 import inlink
 from inlink.archives.html import decode_html, html_links
@@ -155,11 +154,6 @@ def test_its_shape_is_that_of_a_web():
     assert all(len(set(web.links(url)) & set(farm)) >= 15 for url in farm)
     inlinks = Counter(link for url in web.pages() for link in web.links(url))
     assert max(inlinks.values()) > 50  # hubs' opposites
-
-
-def test_no_url_without_a_port():
-    with pytest.raises(RuntimeError, match="no port"):
-        SmallWeb(200, 8).seeds()
 
 
 # -- what is served ------------------------------------------------------------------------------------------------
@@ -382,53 +376,6 @@ def test_many_connections_at_a_time():
         for worker in range(32):  # each connection's requests came in their order
             mine = [request.path for request in server.log if request.path.startswith(f"/{worker}/")]
             assert mine == [f"/{worker}/{k}" for k in range(40)]
-
-
-def exchange(port, sent):
-    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as line:
-        line.sendall(sent)
-        line.shutdown(socket.SHUT_WR)
-        return b"".join(iter(lambda: line.recv(65536), b""))
-
-
-def test_methods_and_nonsense(client):
-    with WebServer({"127.0.0.1": lambda path, _: Reply(body=b"hello")}) as server:
-        answer, body = client.get(server.root("127.0.0.1"), "HEAD")
-        assert (answer.status, answer.headers["Content-Length"], body) == (200, "5", b"")
-        assert client.get(server.root("127.0.0.1"), "POST")[0].status == 405
-        for nonsense in (
-            b"GET\r\n\r\n",
-            b"\0\xff\r\n\r\n",
-            b"A" * 100_000,
-            b"GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
-        ):
-            assert exchange(server.port, nonsense).startswith(b"HTTP/1.1 400 ")
-        assert exchange(server.port, b"GET / HTT") == b""
-        assert b"Connection: close" in exchange(server.port, b"GET / HTTP/1.0\r\n\r\n")
-        both = exchange(server.port, b"GET http://x/a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n")
-        assert both.count(b"hello") == 2
-        assert [request.path for request in server.log[-2:]] == ["/a", "/b"]
-        assert client.status(server.root("127.0.0.1")) == 200
-
-
-def test_waiting_holds_up_nobody_else():
-    with WebServer({"127.0.0.1": lambda path, _: Reply(wait=60.0 if path == "/slow" else 0.0)}) as server:
-        slow = socket.create_connection(("127.0.0.1", server.port))
-        slow.sendall(b"GET /slow HTTP/1.1\r\n\r\n")
-        with closing(Client()) as client:
-            assert client.status(server.root("127.0.0.1")) == 200
-    slow.close()  # the server ended without waiting for it
-
-
-def test_a_port_is_free_on_all_hosts_or_refused():
-    port, sockets = bind(["127.0.0.1", "127.0.0.2"])
-    assert {one.getsockname() for one in sockets.values()} == {("127.0.0.1", port), ("127.0.0.2", port)}
-    with pytest.raises(OSError):
-        bind(["127.0.0.3", "127.0.0.2"], port)
-    sockets.pop("127.0.0.2").close()
-    _, again = bind(["127.0.0.3", "127.0.0.2"], port)
-    for one in [*again.values(), *sockets.values()]:
-        one.close()
 
 
 def test_a_defect_in_a_handler_fails_the_test(client, capsys):

@@ -438,7 +438,7 @@ def records(
     """
     name = name_of(stream, name)
     with track(f"reading {name.rpartition('/')[2]}", size, "B") as task:
-        yield from _records(name, _Unpacked(Rewindable(stream, name, task)), tally)
+        yield from _records(name, _Reader(_Unpacked(Rewindable(stream, name, task))), tally)
 
 
 def archive_start(source: Rewindable) -> Literal["warc", "arc"] | None:
@@ -477,10 +477,8 @@ def _recognise(name: str, reader: _Reader) -> None:
         raise FormatError(f"{name} is not a web archive: it does not begin with a WARC or ARC record")
 
 
-def _records(name: str, source: _Unpacked, tally: Tally) -> Iterator[Record]:
-    reader = _Reader(source)
-    faults = 0
-    first = True
+def _records(name: str, reader: _Reader, tally: Tally) -> Iterator[Record]:
+    source, faults, first = reader.source, 0, True
     while True:
         try:
             member = None if first else reader.member()

@@ -354,7 +354,7 @@ def fetches_of_crawl(path: Path, delete_gone: bool) -> Iterator[Fetches]:
     inlink.errors.FolderError
         If the folder holds no crawl.
     """
-    from inlink.sources.crawlarcs import crawl_source
+    from inlink.sources.crawlgraph import crawl_source
     from inlink.store.blocks import arcs_of, page_columns
     from inlink.store.format import STATES
     from inlink.store.reader import known_pages

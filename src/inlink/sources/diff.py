@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
 
-from inlink.base.arrays import BoolArray, Int64Array
+from inlink.base.arrays import Int64Array
 from inlink.base.declare import Parameter
 from inlink.base.extras import load
 from inlink.base.table import html_table
@@ -162,7 +162,6 @@ class Diff:
         inlink.errors.ParameterError
             If ``k`` is below 0.
         """
-        _COUNT.check(k, "`k`")
         return [self._change(None, node) for node in _best_without(self.b, self._in_b, k)]
 
     def gone(self, k: int = 10) -> list[Change]:
@@ -173,20 +172,17 @@ class Diff:
         inlink.errors.ParameterError
             If ``k`` is below 0.
         """
-        _COUNT.check(k, "`k`")
         return [self._change(node, None) for node in _best_without(self.a, self._in_a, k)]
 
     def _change(self, a: int | None, b: int | None) -> Change:
         label = self.a.label(a) if a is not None else self.b.label(cast(int, b))
         absence = self.a.absence("new") if a is None else self.b.absence("gone") if b is None else ""
-        return Change(
-            label,
-            None if a is None else int(self.a.places[a]),
-            None if b is None else int(self.b.places[b]),
-            None if a is None else float(self.a.values[a]),
-            None if b is None else float(self.b.values[b]),
-            absence,
-        )
+        pairs = [
+            (None, None) if node is None else (int(ranks.places[node]), float(ranks.values[node]))
+            for ranks, node in ((self.a, a), (self.b, b))
+        ]
+        (place_a, value_a), (place_b, value_b) = pairs
+        return Change(label, place_a, place_b, value_a, value_b, absence)
 
     def to_arrow(self) -> "pyarrow.Table":
         """An Arrow table of all nodes of both lists: name, place_a, place_b, value_a, value_b; null where not listed.
@@ -230,11 +226,10 @@ class Diff:
 
     def facts(self) -> list[str]:
         """Return lines of text: the two lists, what they have in common, and how far they agree."""
-        whole = [f"at {overlap.depth:,}: {overlap.common:,}" for overlap in self.overlaps if overlap.whole]
-        listed = [
-            f"of the {overlap.depth:,} best listed: {overlap.common:,}"
-            for overlap in self.overlaps
-            if not overlap.whole
+        # Up to a depth the lists are whole, and beyond it they are not.
+        overlaps = [
+            f"{f'at {depth:,}' if whole else f'of the {depth:,} best listed'}: {common:,}"
+            for depth, common, whole in self.overlaps
         ]
         agreement = [f"Kendall's τ {_number(self.kendall)}", f"Spearman's ρ {_number(self.spearman)}"]
         rbo = f"rank-biased overlap {self.rank_biased_overlap:.3f} (p = {self.persistence:g})"
@@ -243,7 +238,7 @@ class Diff:
             f"A: {self.a.told()}",
             f"B: {self.b.told()}",
             f"in common: {self.common:,}; only in A: {only[0]:,}; only in B: {only[1]:,}",
-            *([f"overlap {'; '.join(whole + listed)}"] if self.overlaps else []),
+            *([f"overlap {'; '.join(overlaps)}"] if overlaps else []),
             f"{', '.join(agreement)} of the {self.common:,} in common; {rbo}",
         ]
 
@@ -348,9 +343,8 @@ def _matched(first: RankList, second: RankList) -> tuple[Int64Array, Int64Array]
 
 
 def _best_without(ranks: RankList, listed: Int64Array, k: int) -> list[int]:
-    lacking: BoolArray = np.ones(len(ranks), bool)
-    lacking[listed] = False
-    nodes = np.flatnonzero(lacking)
+    _COUNT.check(k, "`k`")
+    nodes = np.setdiff1d(np.arange(len(ranks)), listed)
     best: list[int] = nodes[np.argsort(ranks.positions[nodes], kind="stable")[:k]].tolist()
     return best
 

@@ -199,7 +199,7 @@ FORMATS: dict[str, Format] = {
     entry.name: entry
     for entry in (
         Format("graph", "a graph's folder that inlink built", (), "graphs:graph_source"),
-        Format("crawl", "a crawl's folder, also while it is crawled", (), "crawlarcs:crawl_source"),
+        Format("crawl", "a crawl's folder, also while it is crawled", (), "crawlgraph:crawl_source"),
         *(
             Format(
                 name,

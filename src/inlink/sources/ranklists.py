@@ -19,7 +19,7 @@ from inlink.errors import FolderError, InputError, ParameterError
 from inlink.graph.names import Names
 from inlink.rank.ranking import FORMAT, KIND, Ranking
 from inlink.rank.tables import is_table, read_table
-from inlink.sources.crawlarcs import names_of
+from inlink.sources.crawlgraph import names_of
 from inlink.sources.inputs import Location
 from inlink.sources.rankings import stored_ranking
 from inlink.sources.ranks import COLUMNS, Row, rank_rows

@@ -191,8 +191,7 @@ def error_in(answer: bytes) -> InlinkError | None:
     if decoded is None:
         return None
     kind, text = decoded
-    kinds: dict[str, Any] = {name: getattr(inlink.errors, name) for name in inlink.errors.__all__}
-    error: InlinkError = (kinds | {"UnreachableError": UnreachableError})[kind](text)
+    error: InlinkError = getattr(inlink.errors, kind, UnreachableError)(text)
     return error
 
 
