@@ -95,7 +95,7 @@ def page_lines(
                 texts = ("url", "error", "title", "heading", "robots", "language", "content_type")
                 named = zip(names, cells, strict=True)
                 cells = [cell.safe_cells() if name in texts else cell for name, cell in named]
-        yield join_rows(*_line(cells, aduana)), count
+        yield join_rows(*_row(cells, aduana)), count
 
 
 def link_lines(
@@ -143,7 +143,7 @@ def link_lines(
                 texts = anchors_of(pages, sources, targets)
                 texts = texts.safe_cells() if safe_cells else texts
                 cells.append(in_quotes(texts, texts.count(bytes_in(b'"')) > 0))
-            lines.append(join_rows(*_line(cells, aduana)))
+            lines.append(join_rows(*_row(cells, aduana)))
         yield b"".join(lines), last - row
 
 
@@ -175,10 +175,7 @@ def raw_link_lines(
         columns = [Strings.of(texts) for texts in cells]
         columns[3] = columns[3].safe_cells() if safe_cells else columns[3]
         columns[3] = in_quotes(columns[3], columns[3].count(bytes_in(b'"')) > 0)
-        line: list[Any] = [columns[0]]
-        for written in columns[1:]:
-            line += [b"\t", written]
-        yield join_rows(*line, b"\n") if cells[0] else b"", last - row
+        yield join_rows(*_row(columns)) if cells[0] else b"", last - row
 
 
 def _line(text: str) -> str:
@@ -202,7 +199,7 @@ def _of_facts(pages: Pages, visits: UInt64Array) -> list[Strings]:
     return [Strings.of(column) for column in zip(*rows, strict=True)]
 
 
-def _line(cells: list[Strings], aduana: bool) -> list[Strings | bytes]:
+def _row(cells: list[Strings], aduana: bool = False) -> list[Strings | bytes]:
     """Return the cells of a row with what stands behind each."""
     separator = b" " if aduana else b"\t"
     return [part for cell in cells for part in (cell, separator)][:-1] + [b"\n"]
