@@ -438,7 +438,7 @@ def in_quotes(cells: Strings, odd: BoolArray) -> Strings:
 # -- tables --------------------------------------------------------------------------------------------------
 
 
-def _all_utf8(names: Names) -> bool:
+def all_utf8(names: Names) -> bool:
     """Return whether all names are UTF-8."""
     for low in range(0, len(names), ARCS):
         if not names.column(low, min(low + ARCS, len(names))).is_utf8():
@@ -459,7 +459,7 @@ def write_parquet(
     texts = anchors_in(graph, path) if anchors else None
     pa, pq = load("pyarrow", "arrow", "Parquet"), load("pyarrow.parquet", "arrow", "Parquet")
     names, beside = graph.names, nodes_beside(path)
-    text = names is not None and _all_utf8(names)
+    text = names is not None and all_utf8(names)
     kind = pa.uint32() if names is None else pa.large_string() if text else pa.large_binary()
     fields = [pa.field("source", kind, False), pa.field("target", kind, False)]
     if graph.out_rows.weights is not None:
@@ -534,7 +534,7 @@ def write_sqlite(
             for low, high in node_blocks(graph):
                 parts: list[list[Any]] = [list(range(low, high))]
                 if names is not None:
-                    parts.append([_text_or_blob(raw) for raw in names.column(low, high).to_pylist()])
+                    parts.append([text_or_blob(raw) for raw in names.column(low, high).to_pylist()])
                 parts += [values[low:high].tolist() for values in columns.values()]
                 connection.executemany(f"INSERT INTO nodes VALUES ({marks})", zip(*parts, strict=True))
             for arc in arc_blocks(graph):
@@ -557,7 +557,8 @@ def _plain(value: object) -> object:
     return json.dumps(value) if isinstance(value, list | dict) else value
 
 
-def _text_or_blob(raw: bytes) -> str | bytes:
+def text_or_blob(raw: bytes) -> str | bytes:
+    """Decode a name; return its bytes if they are not UTF-8."""
     try:
         return raw.decode()
     except UnicodeDecodeError:

@@ -11,22 +11,33 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from inlink.base.strings import Strings, bytes_in
 from inlink.errors import OutputError
 from inlink.graph.graph import Graph
+from inlink.graph.names import Names
 from inlink.sources.write import (
+    ARCS,
     Columns,
     Written,
+    all_utf8,
     arc_rows,
     as_text,
     from_one,
+    join_rows,
     node_blocks,
     refuse,
     refuse_bytes,
     refuse_columns,
+    text_or_blob,
     written,
 )
 
 _REMEDY = "Write .parquet or .sqlite"
+
+# The characters that stand for bytes that are not UTF-8.
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
 
 def _nodes(
@@ -37,25 +48,22 @@ def _nodes(
     *,
     check: Callable[[str], object] | None = None,
     what: str = "",
-    texts: bool = False,
 ) -> Iterator[bytes]:
-    """Yield the row of each node: of its number, its name, and its columns, as text if `texts` is set.
+    """Yield the row of each node: of its number, its name, and its columns. A value that is not finite is None.
 
-    A value that is not finite is None if it is not text. Names that are not UTF-8, and names that `check` does not
+    Names that are not UTF-8, and names that `check` does not
     accept, are refused.
     """
     names = graph.names
     for low, high in node_blocks(graph):
-        parts: list[list[Any]] = []
-        for values in columns.values():
-            if texts:
-                parts.append([text.decode() for text in as_text(values[low:high]).to_pylist()])
-            else:
-                parts.append([value if math.isfinite(value) else None for value in values[low:high].tolist()])
+        parts = [
+            [value if math.isfinite(value) else None for value in values[low:high].tolist()]
+            for values in columns.values()
+        ]
         labels = [None] * (high - low) if names is None else names[low:high]
         for node, name in enumerate(labels, low):
             if name is not None and names is not None:
-                if any("\udc80" <= character <= "\udcff" for character in name):
+                if not name.isascii() and _NOT_UTF8.search(name):
                     refuse(path, names, node, "is not UTF-8, as this format requires", _REMEDY)
                 if check is not None and not check(name):
                     refuse(path, names, node, what, _REMEDY)
@@ -72,30 +80,71 @@ def _write(path: Path, *parts: bytes | Iterable[bytes]) -> Written:
 
 # -- XML -----------------------------------------------------------------------------------------------------------
 
-_XML = str.maketrans(
-    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
+_ESCAPES = (
+    (b"&", b"&amp;"),
+    (b"<", b"&lt;"),
+    (b">", b"&gt;"),
+    (b'"', b"&quot;"),
+    (b"\t", b"&#9;"),
+    (b"\n", b"&#10;"),
+    (b"\r", b"&#13;"),
 )
 
 
-def _xml_nodes(
-    graph: Graph, path: Path, columns: Columns, row: Callable[[int, str | None, list[str]], str]
-) -> Iterator[bytes]:
-    check = re.compile("[^\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]*").fullmatch
+def _escaped(values: Strings) -> Strings:
+    for character, escape in _ESCAPES:
+        values = values.replace(character, escape)
+    return values
+
+
+def _xml(text: str) -> bytes:
+    return _escaped(Strings.of([text])).to_bytes()
+
+
+def _check_xml(path: Path, names: Names | None) -> None:
     what = "contains characters that XML cannot represent"
-    return _nodes(graph, path, columns, row, check=check, what=what, texts=True)
+    refuse_bytes(path, names, bytes(set(range(32)) - set(b"\t\n\r")), what, _REMEDY)
+    if names is None:
+        return
+    for low in range(0, len(names), ARCS):
+        part = names.column(low, min(low + ARCS, len(names)))
+        # U+FFFE and U+FFFF.
+        for node in np.flatnonzero(part.count(bytes_in(b"\xbe\xbf"))).tolist():
+            if re.search(b"\xef\xbf[\xbe\xbf]", names.raw(low + node)):
+                refuse(path, names, low + node, what, _REMEDY)
+    if not all_utf8(names):
+        node = next(k for k in range(len(names)) if isinstance(text_or_blob(names.raw(k)), bytes))
+        refuse(path, names, node, "is not UTF-8, as XML requires", _REMEDY)
+
+
+def _xml_nodes(
+    graph: Graph, columns: Columns, row: Callable[[Strings, list[Any], list[Strings]], list[Any]]
+) -> Iterator[bytes]:
+    """Yield the rows of nodes in blocks: of their numbers, their escaped names (or nothing), and their columns."""
+    for low, high in node_blocks(graph):
+        names = [] if graph.names is None else [_escaped(graph.names.column(low, high))]
+        values = [as_text(column[low:high]) for column in columns.values()]
+        yield join_rows(*row(as_text(np.arange(low, high)), names, values))
 
 
 def write_graphml(graph: Graph, path: Path, columns: Columns) -> Written:
     """See :func:`inlink.sources.write.write_graph`."""
+    _check_xml(path, graph.names)
 
     def key(number: str, owner: str, name: str, kind: str = "double") -> bytes:
-        title = name.translate(_XML)
-        return f'<key id="{number}" for="{owner}" attr.name="{title}" attr.type="{kind}"/>\n'.encode()
+        return b'<key id="%b" for="%b" attr.name="%b" attr.type="%b"/>\n' % (
+            *(text.encode() for text in (number, owner)),
+            _xml(name),
+            kind.encode(),
+        )
 
-    def row(node: int, name: str | None, values: list[str]) -> str:
-        label = "" if name is None else f'<data key="label">{name.translate(_XML)}</data>'
-        data = [f'<data key="c{number}">{value}</data>' for number, value in enumerate(values)]
-        return f'<node id="{node}">{label}{"".join(data)}</node>\n'
+    def row(numbers: Strings, names: list[Any], values: list[Strings]) -> list[Any]:
+        parts: list[Any] = [b'<node id="', numbers, b'">']
+        for name in names:
+            parts += [b'<data key="label">', name, b"</data>"]
+        for number, column in enumerate(values):
+            parts += [b'<data key="c%d">' % number, column, b"</data>"]
+        return [*parts, b"</node>\n"]
 
     end = b"</data></edge>\n" if graph.is_weighted else b'"/>\n'
     return _write(
@@ -104,7 +153,7 @@ def write_graphml(graph: Graph, path: Path, columns: Columns) -> Written:
         key("label", "node", "label", "string") + key("weight", "edge", "weight"),
         (key(f"c{number}", "node", name) for number, name in enumerate(columns)),
         b'<graph edgedefault="directed">\n',
-        _xml_nodes(graph, path, columns, row),
+        _xml_nodes(graph, columns, row),
         arc_rows(graph, b'<edge source="', b'" target="', b'"><data key="weight">', end),
         b"</graph>\n</graphml>\n",
     )
@@ -112,25 +161,30 @@ def write_graphml(graph: Graph, path: Path, columns: Columns) -> Written:
 
 def write_gexf(graph: Graph, path: Path, columns: Columns) -> Written:
     """See :func:`inlink.sources.write.write_graph`."""
+    _check_xml(path, graph.names)
 
-    def row(node: int, name: str | None, values: list[str]) -> str:
-        label = "" if name is None else f'" label="{name.translate(_XML)}'
-        if not columns:
-            return f'<node id="{node}{label}"/>\n'
-        data = [f'<attvalue for="{number}" value="{value}"/>' for number, value in enumerate(values)]
-        return f'<node id="{node}{label}"><attvalues>{"".join(data)}</attvalues></node>\n'
+    def row(numbers: Strings, names: list[Any], values: list[Strings]) -> list[Any]:
+        parts: list[Any] = [b'<node id="', numbers]
+        for name in names:
+            parts += [b'" label="', name]
+        if not values:
+            return [*parts, b'"/>\n']
+        parts.append(b'"><attvalues>')
+        for number, column in enumerate(values):
+            parts += [b'<attvalue for="%d" value="' % number, column, b'"/>']
+        return [*parts, b"</attvalues></node>\n"]
 
-    titles = [
-        f'<attribute id="{number}" title="{name.translate(_XML)}" type="double"/>\n'
+    titles = b"".join(
+        b'<attribute id="%d" title="%b" type="double"/>\n' % (number, _xml(name))
         for number, name in enumerate(columns)
-    ]
-    attributes = f'<attributes class="node">\n{"".join(titles)}</attributes>\n' if titles else ""
+    )
+    attributes = b'<attributes class="node">\n%b</attributes>\n' % titles if titles else b""
     return _write(
         path,
         b'<?xml version="1.0" encoding="UTF-8"?>\n<gexf xmlns="http://www.gexf.net/1.2draft" version="1.2">\n',
         b'<graph mode="static" defaultedgetype="directed">\n',
-        attributes.encode() + b"<nodes>\n",
-        _xml_nodes(graph, path, columns, row),
+        attributes + b"<nodes>\n",
+        _xml_nodes(graph, columns, row),
         b"</nodes>\n<edges>\n",
         arc_rows(graph, b'" source="', b'" target="', b'" weight="', b'"/>\n', number=b'<edge id="'),
         b"</edges>\n</graph>\n</gexf>\n",
