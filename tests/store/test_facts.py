@@ -1,14 +1,19 @@
 """Facts of a page: what is kept with a visit, how it is bounded, and what shows it."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 import inlink
+from inlink.cli import commands
 from inlink.errors import ParameterError
 from inlink.protocol import PLACES, Crawled, Link, PageFacts
 from inlink.sources.dumping import FACT_COLUMNS, PAGE_COLUMNS
@@ -180,3 +185,29 @@ def test_bad_facts_are_refused_and_change_nothing(tmp_path: Path, facts: object,
 def test_facts_travel_as_json() -> None:
     answer = Crawled(1, [Link("/a", place="nav")], facts=FACTS)
     assert msgspec.json.decode(msgspec.json.encode(answer), type=Crawled) == answer
+
+
+def test_exports_of_a_crawl_have_the_facts_as_columns(tmp_path: Path) -> None:
+    visited(tmp_path / "c").close()
+    visited(tmp_path / "without", None).close()
+    run = CliRunner().invoke
+    for name in ("c", "without"):
+        assert (
+            run(
+                commands, ["-q", "export", str(tmp_path / name), "-o", str(tmp_path / f"{name}.sqlite")]
+            ).exit_code
+            == 0
+        )
+    with closing(sqlite3.connect(tmp_path / "c.sqlite")) as connection:
+        rows = connection.execute(
+            "SELECT title, headings, seconds, alternates FROM nodes ORDER BY id LIMIT 2"
+        ).fetchall()
+        assert rows == [("Home", 2, 0.25, "de=https://e.org/de"), ("", 0, 0.0, "")]
+    with closing(sqlite3.connect(tmp_path / "without.sqlite")) as connection:
+        assert "title" not in {row[1] for row in connection.execute("PRAGMA table_info(nodes)")}
+    assert (
+        run(commands, ["-q", "export", str(tmp_path / "c"), "-o", str(tmp_path / "c.parquet")]).exit_code == 0
+    )
+    table = pq.read_table(tmp_path / "c.nodes.parquet")
+    assert table["heading"].to_pylist()[0] == "Welcome"
+    assert table["size"].to_pylist()[0] == 1234

@@ -67,7 +67,7 @@ def top(
     """Show the best nodes of GRAPH or a crawl: place, value, name. The output is tab-separated unless on a terminal.
 
     For a crawl, only crawled pages are shown, and the places are among them. --uncrawled and --foreign add other pages.
-    For the first hundred pages, a last column has the text of the link that led to the page, if it is known.
+    For the first hundred pages, a last column has the title, or else the text of the link that led to the page.
 
     For a ranking by HITS or SALSA, the value is the authority score. A further column has the hub score.
 
@@ -113,7 +113,7 @@ def top(
     if "certain" in fields:
         columns.append("place is")
     if "text" in fields:
-        columns.append("text of a link")
+        columns.append("title")
     # A value of 0 means that no walk from the given pages reaches the node.
     trust = algorithm in ("trustrank", "anti-trustrank")
     show_table(columns, [_cells(row, trust) for row in rows], right=(0, 1, 2) if "hub" in columns else (0, 1))

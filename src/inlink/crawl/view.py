@@ -365,6 +365,11 @@ class CrawlView:
         survey = self._survey(ranking, stored, version, foreign, uncrawled, hubs)
         whole = survey.proceed(_SECONDS)
         best, texts = survey.best_so_far()[:count], cache(pages.frames.anchors)
+
+        def named(page: int) -> str:
+            facts = pages.frames.page_facts(pages.visit(page))
+            return (facts.title if facts else "") or texts(pages.maker_place(page)).get(page, "")
+
         rows = [
             answers.RankedPage(
                 place,
@@ -372,7 +377,7 @@ class CrawlView:
                 pages.url(page),
                 value if stored is None else float(stored.values[page]),
                 pages.visit_place(page) is not None,
-                texts(pages.maker_place(page)).get(page, "") if place <= answers.TEXTS else "",
+                named(page) if place <= answers.TEXTS else "",
                 self._link_search.host_share(page) if whole and place <= answers.SHARES else None,
             )
             for place, (page, value) in enumerate(best, 1)

@@ -124,8 +124,10 @@ def columns_for(graph: Graph, path: Path, format: str | None) -> dict[str, AnyAr
     """Return the columns to write beside a graph's nodes: those of the pages, for a crawl and a format with tables.
 
     The columns are those of :func:`inlink.store.blocks.page_columns`, but `linked_from` is int64 with -1 for a seed.
-    The dict is empty for other graphs and formats.
+    If the crawl has facts, those of :data:`inlink.sources.dumping.FACT_COLUMNS` follow; texts are object[n] of str. The
+    dict is empty for other graphs and formats.
     """
+    from inlink.sources.dumping import fact_columns
     from inlink.sources.formats import FORMATS
 
     tables = ("parquet", "sqlite")
@@ -136,10 +138,12 @@ def columns_for(graph: Graph, path: Path, format: str | None) -> dict[str, AnyAr
         return {}
     pages = known_pages(graph.path, with_urls=False)
     parts = [
-        page_columns(pages, low, min(low + ARCS, graph.num_nodes))[0]
+        page_columns(pages, low, min(low + ARCS, graph.num_nodes))
         for low in range(0, max(graph.num_nodes, 1), ARCS)
     ]
-    columns = {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS}
+    columns: dict[str, AnyArray] = {
+        name: np.concatenate([part[name] for part, _ in parts]) for name in COLUMNS
+    }
     seeds = columns["linked_from"] == NO_PAGE
     columns["linked_from"] = np.where(seeds, -1, columns["linked_from"].astype(np.int64))
-    return columns
+    return columns | fact_columns(pages, np.concatenate([visits for _, visits in parts]))

@@ -1,6 +1,7 @@
 """A crawl as lines of text: inlink's own columns, or those of Aduana's ``page_db_dump``."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -185,18 +186,40 @@ def _line(text: str) -> str:
 
 def _of_facts(pages: Pages, visits: UInt64Array) -> list[Strings]:
     """The columns :data:`FACT_COLUMNS` of pages with these visits; empty where there are none."""
-    rows = []
-    for visit in visits.tolist():
-        stored = pages.frames.facts(visit - 1) if visit else None
-        if stored is None:
-            rows.append([""] * len(FACT_COLUMNS))
-            continue
-        facts = stored.facts
-        texts = {name: getattr(facts, name) for name in FACT_COLUMNS}
-        texts["alternates"] = " ".join(f"{language}={url}" for language, url in facts.alternates)
-        texts["canonicals"] = " ".join(facts.canonicals)
-        rows.append([_line(str(value)) for value in texts.values()])
-    return [Strings.of(column) for column in zip(*rows, strict=True)]
+    rows = [_facts_at(pages, visit) for visit in visits.tolist()]
+    none = [""] * len(FACT_COLUMNS)
+    cells = [[_line(str(value)) for value in row] if row is not None else none for row in rows]
+    return [Strings.of(column) for column in zip(*cells, strict=True)]
+
+
+def _facts_at(pages: Pages, visit: int) -> list[Any] | None:
+    """The values of :data:`FACT_COLUMNS` of a visit, which is given by its place plus 1; None if it has no facts."""
+    stored = pages.frames.facts(visit - 1) if visit else None
+    if stored is None:
+        return None
+    values = {name: getattr(stored.facts, name) for name in FACT_COLUMNS}
+    values["alternates"] = " ".join(f"{language}={url}" for language, url in stored.facts.alternates)
+    values["canonicals"] = " ".join(stored.facts.canonicals)
+    return list(values.values())
+
+
+def fact_columns(pages: Pages, visits: UInt64Array) -> dict[str, AnyArray]:
+    """Return :data:`FACT_COLUMNS` of pages with these visits as arrays; empty if no page has facts.
+
+    Texts are object[n] of str, ``headings`` and ``size`` int64[n], ``seconds`` float64[n]. Pages without facts have
+    empty texts and zeros.
+    """
+    rows = [_facts_at(pages, visit) for visit in visits.tolist()]
+    example = next((row for row in rows if row is not None), None)
+    if example is None:
+        return {}
+    none = [type(value)() for value in example]
+    kinds = {str: object, int: np.int64, float: np.float64}
+    values = zip(*(row or none for row in rows), strict=True)
+    return {
+        name: np.array(column, kinds[type(value)])
+        for name, column, value in zip(FACT_COLUMNS, values, example, strict=True)
+    }
 
 
 def _row(cells: list[Strings], aduana: bool = False) -> list[Strings | bytes]:

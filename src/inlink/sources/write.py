@@ -106,7 +106,7 @@ def write_graph(
         The file or folder.
     format : str or None
         A name in :data:`inlink.sources.formats.FORMATS`; None: by the extension.
-    columns : mapping of str to number[n] or Ranking, or None
+    columns : mapping of str to number[n], object[n] of str, or Ranking, or None
         A number for each node to write beside it. Parquet and SQLite get the description of a ranking too. Pajek,
         Matrix Market, BVGraph and edge lists cannot hold columns.
     window : int or None
@@ -140,7 +140,8 @@ def write_graph(
     inlink.errors.OutputError
         If the format cannot be written, or cannot hold a name or columns; or if the path cannot be written.
     inlink.errors.ParameterError
-        If no format has the name, a column has not one number for each node, or its name is one that formats use; or
+        If no format has the name, a column has not one number (or text, for Parquet and SQLite) for each node, or its
+        name is one that formats use; or
         an option does not apply to the format, or is out of its range.
     """
     path = Path(path)
@@ -154,7 +155,9 @@ def write_graph(
         name: value.values if isinstance(value, Ranking) else np.asarray(value) for name, value in given
     }
     for name, values in figures.items():
-        if len(values) != graph.num_nodes or values.dtype.kind not in "iuf":
+        texts = values.dtype == object and entry.name in ("parquet", "sqlite")
+        texts = texts and all(isinstance(value, str) for value in values)
+        if len(values) != graph.num_nodes or not (texts or values.dtype.kind in "iuf"):
             raise ParameterError(
                 f"column {name} must have one number for each of {graph.num_nodes:,} nodes; "
                 f"got {values.dtype}[{len(values):,}]"
@@ -471,7 +474,7 @@ def write_parquet(
     about |= {f"inlink.ranking.{name}": note for name, note in notes.items()}
     nodes = pa.schema(
         [pa.field("node" if names is None else "name", kind, False)]
-        + [pa.field(name, pa.from_numpy_dtype(values.dtype), False) for name, values in columns.items()],
+        + [pa.field(name, _arrow_type(pa, values), False) for name, values in columns.items()],
         metadata={name: json.dumps(value) for name, value in about.items()},
     )
     with atomic_file(path) as arc_work, atomic_file(beside) as node_work:
@@ -482,7 +485,10 @@ def write_parquet(
                     if names is None
                     else to_arrow(names.column(low, high), text=text)
                 )
-                arrays = [key, *(pa.array(values[low:high]) for values in columns.values())]
+                arrays = [
+                    key,
+                    *(pa.array(values[low:high], _arrow_type(pa, values)) for values in columns.values()),
+                ]
                 file.write_batch(pa.record_batch(arrays, schema=nodes))
         with pq.ParquetWriter(arc_work, arcs, compression="zstd") as file:
             for sources, targets, weights in arc_blocks(graph):
@@ -494,6 +500,10 @@ def write_parquet(
                 extra += [] if texts is None else [to_arrow(texts(sources, targets), text=True)]
                 file.write_batch(pa.record_batch([*ends, *extra], schema=arcs))
     return Written([path, beside])
+
+
+def _arrow_type(pa: Any, values: AnyArray) -> Any:
+    return pa.large_string() if values.dtype == object else pa.from_numpy_dtype(values.dtype)
 
 
 def write_sqlite(
@@ -508,9 +518,8 @@ def write_sqlite(
     names = graph.names
     declared = ["id INTEGER PRIMARY KEY"] + (["name TEXT NOT NULL"] if names is not None else [])
     for name, values in columns.items():
-        declared.append(
-            f'"{name.replace(chr(34), chr(34) * 2)}" {"REAL" if values.dtype.kind == "f" else "INTEGER"}'
-        )
+        kind = {"f": "REAL", "O": "TEXT NOT NULL"}.get(values.dtype.kind, "INTEGER")
+        declared.append(f'"{name.replace(chr(34), chr(34) * 2)}" {kind}')
     marks = ", ".join("?" * len(declared))
     end = "INTEGER NOT NULL REFERENCES nodes (id)"
     of_arcs = [f"source {end}", f"target {end}"] + ["weight NOT NULL"] * graph.is_weighted

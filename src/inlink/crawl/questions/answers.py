@@ -49,7 +49,7 @@ class RankedPage(msgspec.Struct, frozen=True):
     crawled : bool
         Whether it was ever crawled.
     text : str
-        For the first hundred pages: the text of the link that made it known; empty if it is not known.
+        For the first hundred pages: its title, or the text of the link that made it known; empty if neither is known.
     host_share : float or None
         For the first ten pages: the share of the other crawled pages of its host that link to it, in a sample of at
         most 1,024 crawled pages. None if fewer than ten of them are in the sample.
