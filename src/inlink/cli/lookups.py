@@ -113,6 +113,8 @@ _MOST = 4
 def _asked(ask: Callable[[str], Answer], search: "Search", name: str, place: Path | str) -> Answer:
     """Ask about a page or node. If no page has that name, ask about the only page whose URL ends with it.
 
+    Whole parts of a path come first: ``a.html`` is ``https://example.org/a.html``, even if there is a ``…/data.html``.
+
     Raises
     ------
     inlink.errors.UnknownNodeError
@@ -122,8 +124,8 @@ def _asked(ask: Callable[[str], Answer], search: "Search", name: str, place: Pat
         return ask(name)
     except UnknownNodeError:
         advice = "search with `inlink find`"
-        for ends in (True, False) if name else ():
-            names, searched = _first(search, name, ends)
+        for text, ends in ((f"/{name}", True), (name, True), (name, False)) if name else ():
+            names, searched = _first(search, text, ends)
             if len(names) == 1 and searched and ends:
                 note(f"{name} is {names[0]}")
                 return ask(names[0])
