@@ -230,8 +230,10 @@ def test_several_candidates_are_named(world: Path, name: str, candidates: list[s
 def test_a_page_whose_name_ends_with_the_text_hides_no_page_of_that_name(tmp_path: Path):
     with inlink.Crawl(tmp_path / "c") as crawl:
         crawl.seed([f"{SITE}docs/select.html", f"{SITE}sql-select.html"])
-    assert run("page", tmp_path / "c", "select.html").stdout.splitlines()[0].endswith(f" {SITE}docs/select.html")
-    with pytest.raises(UnknownNodeError, match="did you mean .*docs/select.html, .*sql-select.html"):
+    assert (
+        run("page", tmp_path / "c", "select.html").stdout.splitlines()[0].endswith(f" {SITE}docs/select.html")
+    )
+    with pytest.raises(UnknownNodeError, match=r"did you mean .*docs/select\.html, .*sql-select\.html"):
         run("page", tmp_path / "c", "elect.html")
 
 

@@ -246,7 +246,7 @@ def test_a_format_may_be_named(tmp_path):
         match=r"g: format edgelist has no option `table`; it takes `nodes`, `separator`, `weights`, `header`$",
     ):
         read(tmp_path / "g", table="x")
-    with pytest.raises(FolderError, match="is a file, not an inlink folder"):
+    with pytest.raises(FolderError, match="is a file, not an inlink folder: inlink build makes a folder"):
         read(tmp_path / "g", "graph")
 
 

@@ -244,7 +244,9 @@ def _read_header(path: Path) -> Header:
             raise FolderError(f"{path} does not exist") from None
         raise FolderError(f"{path} is not an inlink folder: it has no {HEADER}") from None
     except NotADirectoryError:
-        raise FolderError(f"{path} is a file, not an inlink folder") from None
+        raise FolderError(
+            f"{path} is a file, not an inlink folder: inlink build makes a folder of a file of links"
+        ) from None
     except OSError as error:
         raise FolderError(f"{file}: cannot be read ({error.strerror})") from None
     try:
