@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from inlink.rank.salsa import salsa
     from inlink.rank.spam import anti_trustrank, spam_mass
     from inlink.rank.trustrank import trustrank
+    from inlink.rank.whatif import Change, whatif
     from inlink.replaying.replay import replay
     from inlink.sources.diff import diff
     from inlink.sources.read import read
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Change": ("inlink.rank.whatif", "Change"),
     "Crawl": ("inlink.crawl.crawl", "Crawl"),
     "CrawlView": ("inlink.crawl.view", "CrawlView"),
     "Graph": ("inlink.graph.graph", "Graph"),
@@ -75,10 +77,12 @@ _HOMES = {
     "salsa": ("inlink.rank.salsa", "salsa"),
     "spam_mass": ("inlink.rank.spam", "spam_mass"),
     "trustrank": ("inlink.rank.trustrank", "trustrank"),
+    "whatif": ("inlink.rank.whatif", "whatif"),
     "write": ("inlink.sources.write", "write_graph"),
 }
 
 __all__ = [
+    "Change",
     "Crawl",
     "CrawlView",
     "Graph",
@@ -113,6 +117,7 @@ __all__ = [
     "salsa",
     "spam_mass",
     "trustrank",
+    "whatif",
     "write",
 ]
 

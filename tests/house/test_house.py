@@ -134,6 +134,7 @@ def test_nothing_is_evaluated_or_unpickled():
 
 def test_public_names_are_these():
     assert sorted(inlink.__all__) == [
+        "Change",
         "Crawl",
         "CrawlView",
         "Graph",
@@ -168,6 +169,7 @@ def test_public_names_are_these():
         "salsa",
         "spam_mass",
         "trustrank",
+        "whatif",
         "write",
     ]
     for name in inlink.__all__:

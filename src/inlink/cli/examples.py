@@ -14,6 +14,9 @@ inlink rank web --algorithm harmonic,pagerank
 inlink rank links.tsv -o ranks.csv
 inlink top web
 inlink top web --by hits --hubs -n 20 --json
+inlink whatif web changes.tsv
+inlink whatif web changes.tsv --page about.html --json
+inlink whatif mycrawl --suggest 20 --raise pages.txt
 inlink diff january february
 inlink diff web web --by pagerank --by hits
 inlink diff mycrawl --as-of 2026-11-01
@@ -53,6 +56,7 @@ inlink page mycrawl https://example.org/about
 inlink page web about.html
 inlink why mycrawl https://example.org/about
 inlink why mycrawl about.html --json
+inlink why mycrawl about.html --without index.html
 inlink find mycrawl '\.pdf$'
 inlink find web --text about
 inlink links mycrawl https://example.org/

@@ -12,9 +12,10 @@ import click
 import msgspec
 
 from inlink.base.table import printable
+from inlink.cli.changes import change_row, described, without_link
 from inlink.cli.options import as_of_option, crawl_argument, json_option, set_option, settings_given
 from inlink.cli.remote import FolderOrUrl, refuse_url, view_of
-from inlink.cli.show import note, say, say_fields, say_rows, show_answer, show_reading, show_table
+from inlink.cli.show import note, say, say_fields, say_rows, show_answer, show_json, show_reading, show_table
 from inlink.errors import ParameterError, UnknownNodeError
 
 if TYPE_CHECKING:
@@ -486,16 +487,39 @@ def _say_node(answer: dict[str, Any]) -> None:
 @crawl_argument
 @click.argument("page", metavar="URL|HASH")
 @set_option
+@click.option(
+    "--without",
+    "source",
+    metavar="URL",
+    help="Also print the page's PageRank and place among all pages without the link from this page.",
+)
 @as_of_option
 @json_option
-def why(folder: Path | str, page: str, moment: str | None, as_json: bool, **options: Any) -> None:
-    """Print the place of a page of DIR in the order, and why: priority, links, penalties, politeness, leases."""
+def why(
+    folder: Path | str, page: str, source: str | None, moment: str | None, as_json: bool, **options: Any
+) -> None:
+    """Print the place of a page of DIR in the order, and why: priority, links, penalties, politeness, leases.
+
+    With --without, a last line has the PageRank that the page would have without a link, as ``inlink whatif`` says it.
+    """
+    if source is not None:
+        refuse_url(folder, "--without needs the crawl's folder: run it on the machine where the folder is")
     given = settings_given(options)
     view = view_of(folder, given, moment)
     reasons = asked(view, lambda name: view.why(name, seconds=1.0), page, folder)
     while not reasons.inlinks_complete:
         reasons = view.why(reasons.page, seconds=1.0)
-    show_answer(reasons, as_json, _say)
+    if source is None:
+        show_answer(reasons, as_json, _say)
+        return
+    change = without_link(
+        Path(folder), reasons.url, lambda graph: node_in(graph, source, Path(folder)), moment
+    )
+    if as_json:
+        show_json({**msgspec.to_builtins(reasons), "without": change_row(change)})
+    else:
+        _say(reasons)
+        say(printable(f"  without the link from {source}: {described(change)}"))
 
 
 def _say(reasons: object) -> None:
