@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from inlink.rank.salsa import salsa
     from inlink.rank.spam import anti_trustrank, spam_mass
     from inlink.rank.trustrank import trustrank
-    from inlink.rank.whatif import Change, whatif
+    from inlink.rank.whatif import RankChanges, whatif
     from inlink.replaying.replay import replay
     from inlink.sources.diff import diff
     from inlink.sources.read import read
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Change": ("inlink.rank.whatif", "Change"),
     "Crawl": ("inlink.crawl.crawl", "Crawl"),
     "CrawlView": ("inlink.crawl.view", "CrawlView"),
     "Graph": ("inlink.graph.graph", "Graph"),
     "InlinkError": ("inlink.errors", "InlinkError"),
     "Politeness": ("inlink.frontier.settings", "Politeness"),
+    "RankChanges": ("inlink.rank.whatif", "RankChanges"),
     "Ranking": ("inlink.rank.ranking", "Ranking"),
     "Rules": ("inlink.frontier.rules", "Rules"),
     "VirtualClock": ("inlink.base.clock", "VirtualClock"),
@@ -82,12 +82,12 @@ _HOMES = {
 }
 
 __all__ = [
-    "Change",
     "Crawl",
     "CrawlView",
     "Graph",
     "InlinkError",
     "Politeness",
+    "RankChanges",
     "Ranking",
     "Rules",
     "VirtualClock",

@@ -134,12 +134,12 @@ def test_nothing_is_evaluated_or_unpickled():
 
 def test_public_names_are_these():
     assert sorted(inlink.__all__) == [
-        "Change",
         "Crawl",
         "CrawlView",
         "Graph",
         "InlinkError",
         "Politeness",
+        "RankChanges",
         "Ranking",
         "Rules",
         "VirtualClock",

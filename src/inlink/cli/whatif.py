@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from inlink.base.table import counted
 from inlink.cli.changes import change_cells, change_row, stored
 from inlink.cli.lookups import graph_at, local_argument, node_in
 from inlink.cli.options import json_option
-from inlink.cli.show import counted, note, show_answer, show_table
+from inlink.cli.show import note, show_answer, show_table
 
 if TYPE_CHECKING:
     from inlink.graph.graph import Graph

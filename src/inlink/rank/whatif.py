@@ -75,7 +75,7 @@ from inlink.rank.sweeps import (
     linear_problem,
 )
 
-__all__ = ["Before", "Change", "Interval", "NodeChange", "Visits", "changes_of", "whatif"]
+__all__ = ["Before", "RankChanges", "Interval", "NodeChange", "Visits", "changes_of", "whatif"]
 
 PRECISION = 0.01
 """The largest width of a decided interval, as a share of the change."""
@@ -134,7 +134,7 @@ class NodeChange(NamedTuple):
         return not self.reason
 
 
-class Change(Sequence[NodeChange]):
+class RankChanges(Sequence[NodeChange]):
     """The answer of :func:`whatif`: a sequence of :class:`NodeChange`.
 
     Attributes
@@ -197,7 +197,7 @@ def whatif(
     start: Start = None,
     precision: Annotated[float, Parameter(above=0, at_most=1)] = PRECISION,
     threads: ThreadCount = None,
-) -> Change:
+) -> RankChanges:
     """Return what adding and removing links would do to PageRank, as intervals that contain the exact change.
 
     Parameters
@@ -223,7 +223,7 @@ def whatif(
 
     Returns
     -------
-    Change
+    RankChanges
         A :class:`NodeChange` for each node.
 
     Raises
@@ -273,7 +273,7 @@ def whatif(
                 "" if change == (0, 0) or change.is_within(precision) else _reason(change, precision),
             )
         )
-    return Change(rows, edits, precision)
+    return RankChanges(rows, edits, precision)
 
 
 def _reason(change: Interval, precision: float) -> str:
