@@ -75,7 +75,7 @@ from inlink.rank.sweeps import (
     linear_problem,
 )
 
-__all__ = ["Before", "RankChanges", "Interval", "NodeChange", "Visits", "changes_of", "whatif"]
+__all__ = ["Before", "Interval", "NodeChange", "RankChanges", "Visits", "changes_of", "whatif"]
 
 PRECISION = 0.01
 """The largest width of a decided interval, as a share of the change."""
