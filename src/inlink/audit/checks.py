@@ -190,21 +190,23 @@ def refused(evidence: Evidence) -> Iterator[Row]:
 def redirects(evidence: Evidence) -> Iterator[Row]:
     site = evidence.site
     moved = np.zeros(len(site.own), np.bool_)
-    problems: dict[int, tuple[str, str]] = {}
+    endless = {
+        page: f"no end: {error}"
+        for page in np.flatnonzero((site.states == EXCLUDED) | (site.states == FAILED_PAGE)).tolist()
+        if site.own[page] and "redirect" in (error := site.error(page)).lower()
+    }
+    problems = {page: (problem, "") for page, problem in endless.items()}
     for page in np.flatnonzero(site.own & (site.survivor != np.arange(len(site.own)))).tolist():
         hops = [hop for hop in site.hops(page) if hop.reason in ("redirect", "refresh")]
-        if hops and hops[0].page == page:
-            statuses = ", ".join(str(hop.status or "redirect") for hop in hops)
-            end = site.url(int(site.survivor[page]))
+        last = int(site.survivor[page])
+        if last in endless:
+            problems[page] = endless[last], ""
+        elif hops and hops[0].page == page:
+            end = site.url(last)
             kind = f"chain of {len(hops)}: " if len(hops) > 1 else ""
             if site.url(page).startswith("https:") and end.startswith("http:"):
                 kind = f"https to http, {kind}"
-            problems[page] = f"{kind}{statuses}", end
-    for page in np.flatnonzero(
-        site.own & ((site.states == EXCLUDED) | (site.states == FAILED_PAGE))
-    ).tolist():
-        if "redirect" in (error := site.error(page)).lower():
-            problems[page] = f"no end: {error}", ""
+            problems[page] = f"{kind}{', '.join(str(hop.status or 'redirect') for hop in hops)}", end
     moved[list(problems)] = True
     for target, page, text, place in evidence.links_to(moved):
         yield site.url(target), site.url(page), *problems[target], text, place
