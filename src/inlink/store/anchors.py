@@ -5,6 +5,7 @@ length and that many bytes of UTF-8. A link without a text has the length 0.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 
 from inlink.protocol import PLACES
 
@@ -48,7 +49,7 @@ def encode_labels(
             texts[page] = text
         if code > before:
             places[page] = code
-    return encode_anchors(texts, pages), bytes(places.get(page, 0) for page in pages) if places else b""
+    return encode_anchors(texts, pages), bytes(map(places.get, pages, repeat(0))) if places else b""
 
 
 def encode_anchors(texts: Mapping[int, str], pages: Sequence[int]) -> bytes:

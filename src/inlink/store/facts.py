@@ -18,6 +18,7 @@ LONGEST_TEXT = 200
 MOST_BYTES = 8192
 """Maximum number of bytes of the URLs and texts of each list of facts. Entries after them are dropped."""
 
+_TEXTS = ("title", "heading", "robots", "language", "content_type")
 _LISTS = ("alternates", "canonicals", "insecure", "nofollow_links")
 
 
@@ -37,18 +38,18 @@ _encoder, _decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(StoredFa
 
 def encode_facts(facts: PageFacts, places: bytes = b"") -> bytes:
     """Encode the facts of a page. Texts are cut, and lists are cut at :data:`MOST_BYTES`; then ``cut`` is True."""
-    kept = msgspec.structs.replace(
-        facts,
-        title=_short(facts.title),
-        heading=_short(facts.heading),
-        robots=_short(facts.robots),
-        language=_short(facts.language),
-        content_type=_short(facts.content_type),
-        **{name: _within(getattr(facts, name)) for name in _LISTS},
-    )
-    if any(len(getattr(kept, name)) < len(getattr(facts, name)) for name in _LISTS):
-        kept = msgspec.structs.replace(kept, cut=True)
-    return _encoder.encode(StoredFacts(kept, places))
+    changed: dict[str, Any] = {}
+    for name in _TEXTS:
+        text = getattr(facts, name)
+        if len(text) > LONGEST_TEXT or not text.isascii():
+            # Characters that UTF-8 does not have become "?".
+            changed[name] = text[:LONGEST_TEXT].encode("utf-8", "replace").decode()
+    for name in _LISTS:
+        rows = getattr(facts, name)
+        if rows and len(kept := _within(rows)) < len(rows):
+            changed |= {name: kept, "cut": True}
+    facts = msgspec.structs.replace(facts, **changed) if changed else facts
+    return _encoder.encode(StoredFacts(facts, places))
 
 
 def decode_facts(payload: bytes) -> StoredFacts | None:
@@ -62,10 +63,6 @@ def decode_facts(payload: bytes) -> StoredFacts | None:
 def place_named(code: int) -> str:
     """Return the place that a byte of :attr:`StoredFacts.places` stands for; empty if it is not known."""
     return PLACES[code - 1] if 0 < code <= len(PLACES) else ""
-
-
-def _short(text: str) -> str:
-    return " ".join(text[: 8 * LONGEST_TEXT].split())[:LONGEST_TEXT].encode("utf-8", "replace").decode()
 
 
 def _within(rows: list[Any]) -> list[Any]:
