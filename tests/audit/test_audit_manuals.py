@@ -19,7 +19,7 @@ MANUALS = {
 }
 ALL = {**MANUALS, "apache": ("/usr/share/doc/apache2-doc/manual", "en/index.html")}
 MISSED = "https://sqlite.org/docsrc/honeypot"
-DATA = Path(__file__).parents[1] / "data" / "templates"
+DATA = Path(__file__).parent / "judged"
 HOST = "https://manual.example/"
 
 

@@ -245,9 +245,9 @@ def test_a_spider_sends_the_fingerprint_and_the_texts_of_links():
     answer = answer_for(visit, None, None, False)
     assert answer.fingerprint == fingerprint(f"{body} Printer version A picture")
     assert answer.links == [
-        Link(A + "print", text="Printer version"),
-        Link("/x", 0.5, text="A picture"),
-        Link("/print", data=b"form", text="mine"),
+        Link(A + "print", text="Printer version", place="body"),
+        Link("/x", 0.5, text="A picture", place="body"),
+        Link("/print", data=b"form", text="mine", place="body"),
         Link(A + "elsewhere"),
         ("bad", 1, 2),
     ]

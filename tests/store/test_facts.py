@@ -16,7 +16,8 @@ import inlink
 from inlink.cli import commands
 from inlink.errors import ParameterError
 from inlink.protocol import PLACES, Crawled, Link, PageFacts
-from inlink.sources.dumping import FACT_COLUMNS, PAGE_COLUMNS
+from inlink.sources.dumping import PAGE_COLUMNS
+from inlink.store.blocks import FACT_COLUMNS
 from inlink.store.events import Event, Events
 from inlink.store.facts import LONGEST_TEXT, MOST_BYTES, decode_facts, encode_facts
 from inlink.store.format import BY_SITEMAP

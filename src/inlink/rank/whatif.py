@@ -239,7 +239,7 @@ def whatif(
     >>> graph = inlink.Graph([("home", "news"), ("news", "home"), ("news", "story"), ("story", "home")])
     >>> [change] = inlink.whatif(graph, add=[("home", "story")], nodes=["story"])
     >>> round(change.before.middle, 3), round(change.after.middle, 3), change.decided
-    (0.215, 0.337, True)
+    (0.215, 0.333, True)
     >>> change.place_before, change.place_after
     ((3, 3), (2, 2))
     """

@@ -18,7 +18,7 @@ from inlink.graph.batches import ArcBatch
 from inlink.graph.graph import Graph
 from inlink.graph.names import Names
 from inlink.graph.source import Source
-from inlink.store.blocks import ARCS, COLUMNS, arcs_of, crawled_rows, page_columns, url_blocks
+from inlink.store.blocks import ARCS, COLUMNS, arcs_of, crawled_rows, fact_columns, page_columns, url_blocks
 from inlink.store.format import NO_PAGE
 from inlink.store.pages import Pages
 from inlink.store.reader import crawl_folder, is_crawl, known_pages
@@ -124,10 +124,9 @@ def columns_for(graph: Graph, path: Path, format: str | None) -> dict[str, AnyAr
     """Return the columns to write beside a graph's nodes: those of the pages, for a crawl and a format with tables.
 
     The columns are those of :func:`inlink.store.blocks.page_columns`, but `linked_from` is int64 with -1 for a seed.
-    If the crawl has facts, those of :data:`inlink.sources.dumping.FACT_COLUMNS` follow; texts are object[n] of str. The
+    If the crawl has facts, those of :data:`inlink.store.blocks.FACT_COLUMNS` follow; texts are object[n] of str. The
     dict is empty for other graphs and formats.
     """
-    from inlink.sources.dumping import fact_columns
     from inlink.sources.formats import FORMATS
 
     tables = ("parquet", "sqlite")

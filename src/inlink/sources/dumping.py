@@ -1,7 +1,6 @@
 """A crawl as lines of text: inlink's own columns, or those of Aduana's ``page_db_dump``."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -11,10 +10,12 @@ from inlink.sources.write import as_text, in_quotes, join_columns, join_rows
 from inlink.store.blocks import (
     BLOCK,
     COLUMNS,
+    FACT_COLUMNS,
     anchors_of,
     arcs_of,
     content_hash_at,
     crawled_rows,
+    facts_at,
     page_columns,
     raw_links,
     url_blocks,
@@ -24,20 +25,6 @@ from inlink.store.page import error_of, merge_reason
 from inlink.store.pages import Pages
 
 PAGE_COLUMNS = ("page", "url", *COLUMNS, "content_hash", "error", "merged_into", "merge_reason", "canonical")
-FACT_COLUMNS = (
-    "title",
-    "heading",
-    "headings",
-    "robots",
-    "language",
-    "content_type",
-    "size",
-    "seconds",
-    "alternates",
-    "canonicals",
-)
-"""Further columns of pages: the data of :class:`inlink.protocol.PageFacts`. Lists are separated by blanks."""
-
 ROWS = 1 << 16
 """Number of crawled pages whose links are written at a time."""
 
@@ -186,40 +173,10 @@ def _line(text: str) -> str:
 
 def _of_facts(pages: Pages, visits: UInt64Array) -> list[Strings]:
     """The columns :data:`FACT_COLUMNS` of pages with these visits; empty where there are none."""
-    rows = [_facts_at(pages, visit) for visit in visits.tolist()]
+    rows = [facts_at(pages, visit) for visit in visits.tolist()]
     none = [""] * len(FACT_COLUMNS)
     cells = [[_line(str(value)) for value in row] if row is not None else none for row in rows]
     return [Strings.of(column) for column in zip(*cells, strict=True)]
-
-
-def _facts_at(pages: Pages, visit: int) -> list[Any] | None:
-    """The values of :data:`FACT_COLUMNS` of a visit, which is given by its place plus 1; None if it has no facts."""
-    stored = pages.frames.facts(visit - 1) if visit else None
-    if stored is None:
-        return None
-    values = {name: getattr(stored.facts, name) for name in FACT_COLUMNS}
-    values["alternates"] = " ".join(f"{language}={url}" for language, url in stored.facts.alternates)
-    values["canonicals"] = " ".join(stored.facts.canonicals)
-    return list(values.values())
-
-
-def fact_columns(pages: Pages, visits: UInt64Array) -> dict[str, AnyArray]:
-    """Return :data:`FACT_COLUMNS` of pages with these visits as arrays; empty if no page has facts.
-
-    Texts are object[n] of str, ``headings`` and ``size`` int64[n], ``seconds`` float64[n]. Pages without facts have
-    empty texts and zeros.
-    """
-    rows = [_facts_at(pages, visit) for visit in visits.tolist()]
-    example = next((row for row in rows if row is not None), None)
-    if example is None:
-        return {}
-    none = [type(value)() for value in example]
-    kinds = {str: object, int: np.int64, float: np.float64}
-    values = zip(*(row or none for row in rows), strict=True)
-    return {
-        name: np.array(column, kinds[type(value)])
-        for name, column, value in zip(FACT_COLUMNS, values, example, strict=True)
-    }
 
 
 def _row(cells: list[Strings], aduana: bool = False) -> list[Strings | bytes]:

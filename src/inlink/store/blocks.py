@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from inlink.base.arrays import Float64Array, Int64Array, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.arrays import AnyArray, Float64Array, Int64Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.strings import Strings
 from inlink.store.facts import place_named
 from inlink.store.format import HEAD_SIZE, MERGE, NO_PAGE, Head, VisitRecord, size_of
@@ -37,6 +37,19 @@ COLUMNS = (
     "errors",
 )
 """The columns of :func:`page_columns`."""
+FACT_COLUMNS = (
+    "title",
+    "heading",
+    "headings",
+    "robots",
+    "language",
+    "content_type",
+    "size",
+    "seconds",
+    "alternates",
+    "canonicals",
+)
+"""Further columns of pages: the data of :class:`inlink.protocol.PageFacts`. Lists are separated by blanks."""
 
 
 def crawled_rows(
@@ -209,6 +222,36 @@ def raw_links(pages: Pages, place: int) -> list[RawLink]:
     if stored is not None:
         links += [RawLink(None, url, text, there, True) for url, text, there in stored.facts.nofollow_links]
     return links
+
+
+def facts_at(pages: Pages, visit: int) -> list[Any] | None:
+    """The values of :data:`FACT_COLUMNS` of a visit, which is given by its place plus 1; None if it has no facts."""
+    stored = pages.frames.facts(visit - 1) if visit else None
+    if stored is None:
+        return None
+    values = {name: getattr(stored.facts, name) for name in FACT_COLUMNS}
+    values["alternates"] = " ".join(f"{language}={url}" for language, url in stored.facts.alternates)
+    values["canonicals"] = " ".join(stored.facts.canonicals)
+    return list(values.values())
+
+
+def fact_columns(pages: Pages, visits: UInt64Array) -> dict[str, AnyArray]:
+    """Return :data:`FACT_COLUMNS` of pages with these visits as arrays; empty if no page has facts.
+
+    Texts are object[n] of str, ``headings`` and ``size`` int64[n], ``seconds`` float64[n]. Pages without facts have
+    empty texts and zeros.
+    """
+    rows = [facts_at(pages, visit) for visit in visits.tolist()]
+    example = next((row for row in rows if row is not None), None)
+    if example is None:
+        return {}
+    none = [type(value)() for value in example]
+    kinds = {str: object, int: np.int64, float: np.float64}
+    values = zip(*(row or none for row in rows), strict=True)
+    return {
+        name: np.array(column, kinds[type(value)])
+        for name, column, value in zip(FACT_COLUMNS, values, example, strict=True)
+    }
 
 
 def num_links(pages: Pages, first_row: int = 1, end_row: int | None = None) -> int:
