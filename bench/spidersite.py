@@ -259,7 +259,7 @@ class _Server:
         if counts.first is None:
             counts.first = time.monotonic()
         pages: Any = self.pages
-        page = pages.table.find(target)
+        page = pages.find(target)
         kind, status = "text/html; charset=utf-8", "200 OK"
         if page is not None:
             html = pages.html(page)
