@@ -104,7 +104,7 @@ def test_csv_has_all_rows(tmp_path: Path) -> None:
     (tmp_path / "csv").mkdir()
     (tmp_path / "csv" / "redirects.csv").write_text("of an earlier audit")
     assert run(tmp_path / "c", "--csv", tmp_path / "csv").exit_code == 0
-    assert not (tmp_path / "csv" / "redirects.csv").exists()
+    assert (tmp_path / "csv" / "redirects.csv").read_text() == "target,page,problem,end,text,place\n"
     with (tmp_path / "csv" / "broken.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert rows == [
@@ -169,6 +169,11 @@ def test_a_saved_audit_can_be_read_again_and_damage_is_one_line(tmp_path: Path) 
     assert isinstance(loaded, Audit)
     assert loaded.checks[0].rows == audit(tmp_path / "c").checks[0].rows
     (tmp_path / "bad.json").write_text('{"crawl": 3}')
+    with pytest.raises(InputError, match=r"bad\.json is no audit"):
+        load_audit(tmp_path / "bad.json")
+    hostile = json.loads((tmp_path / "a.json").read_text())
+    hostile["checks"][0]["rows"] = [[["a list"], {}, 3]]
+    (tmp_path / "bad.json").write_text(json.dumps(hostile))
     with pytest.raises(InputError, match=r"bad\.json is no audit"):
         load_audit(tmp_path / "bad.json")
     with pytest.raises(ParameterError, match="no check 'x'"):

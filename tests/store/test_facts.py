@@ -94,6 +94,14 @@ def test_long_facts_are_cut_and_say_so() -> None:
     assert not whole.facts.cut
 
 
+def test_lone_surrogates_become_question_marks(tmp_path: Path) -> None:
+    odd = PageFacts(title="a\ud800", canonicals=["b\udfff"], nofollow_links=[(HOME, "c\ud800", "")])
+    with visited(tmp_path / "c", odd) as crawl:
+        page = crawl.page(HOME)
+        assert page is not None
+        assert page.facts == PageFacts(title="a?", canonicals=["b?"], nofollow_links=[(HOME, "c?", "")])
+
+
 @given(st.binary(max_size=50))
 def test_facts_of_another_form_are_none_and_no_error(payload: bytes) -> None:
     stored = decode_facts(payload)
@@ -166,8 +174,9 @@ def test_pages_of_a_sitemap_are_marked(tmp_path: Path) -> None:
     ("facts", "message"),
     [
         (PageFacts(title=3), "title"),  # type: ignore[arg-type]
-        (PageFacts(size=-1), "at least 0"),
-        (PageFacts(seconds=float("nan")), "at least 0"),
+        (PageFacts(size=-1), "from 0"),
+        (PageFacts(size=1 << 63), "from 0"),
+        (PageFacts(seconds=float("nan")), "from 0"),
         (PageFacts(nofollow_links=[("https://e.org/", "", "cellar")]), "cellar"),
         ({"title": "x"}, "PageFacts"),
     ],

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -17,6 +17,8 @@ from inlink.base.table import counted
 from inlink.errors import InputError, ParameterError
 
 __all__ = ["Audit", "CheckResult", "Verdict", "audit", "fetched_urls", "load_audit"]
+
+Cell = str | int | float
 
 Verdict = Literal["complete", "inconclusive", "not judged"]
 
@@ -49,14 +51,14 @@ class CheckResult(msgspec.Struct, kw_only=True):
     level: Level
     columns: list[str]
     key: int
-    rows: list[list[Any]]
+    rows: list[list[Cell]]
     verdict: Verdict
     reasons: list[str]
     command: str
     new: int | None = None
-    mended: list[list[Any]] | None = None
+    mended: list[list[Cell]] | None = None
 
-    def keys(self) -> set[tuple[Any, ...]]:
+    def keys(self) -> set[tuple[Cell, ...]]:
         """The keys of the rows."""
         return {tuple(row[: self.key]) for row in self.rows}
 

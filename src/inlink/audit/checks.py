@@ -15,7 +15,7 @@ import numpy as np
 from inlink.audit.site import REFUSALS, UNREACHED, CrawledSite
 from inlink.audit.templates import template_links
 from inlink.base.arrays import BoolArray, Float64Array, UInt16Array, UInt32Array, UInt64Array
-from inlink.graph.components import reachable
+from inlink.graph.components import components, reachable
 from inlink.store.facts import place_named
 from inlink.store.format import CRAWLED, EXCLUDED, FAILED_PAGE, GONE
 from inlink.store.near import MOST_BITS
@@ -361,17 +361,15 @@ def canonical(evidence: Evidence) -> Iterator[Row]:
                 for problem in _wrong_canonical(site, named):
                     yield url, problem, named
     # Pages that were merged into their canonical page are linked by a form that is not canonical.
+    linked = np.bincount(site.links.targets, minlength=len(site.own))
     for page in site.pages.merged:
         hops = site.hops(page)
         if site.own[page] and hops and hops[0].reason == "canonical":
+            survivor = site.url(int(site.survivor[page]))
             if site.in_sitemap[page]:
-                yield site.url(page), "the sitemap names another form", site.url(int(site.survivor[page]))
-            if number := int(np.count_nonzero(site.links.targets == page)):
-                yield (
-                    site.url(page),
-                    f"links name another form ({number})",
-                    site.url(int(site.survivor[page])),
-                )
+                yield site.url(page), "the sitemap names this page", survivor
+            if linked[page]:
+                yield site.url(page), "links lead to this page", survivor
 
 
 def _wrong_canonical(site: CrawledSite, named: str) -> Iterator[str]:
@@ -609,11 +607,14 @@ def external(evidence: Evidence) -> Iterator[Row]:
 )
 def structure(evidence: Evidence) -> Iterator[Row]:
     site = evidence.site
-    graph = site.graph()
-    core = np.flatnonzero(site.core).tolist()
-    out = reachable(graph.out_rows, core) & site.fetched
-    into = reachable(graph.transpose().out_rows, core) & site.fetched
-    yield "core", len(core)
-    yield "IN", int(np.count_nonzero(into & ~site.core))
-    yield "OUT", int(np.count_nonzero(out & ~site.core))
+    graph, fetched = site.graph(), site.fetched
+    label = components(graph.out_rows, strong=True)
+    sizes = np.bincount(label[fetched], minlength=len(fetched) + 1)
+    core = fetched & (label == np.argmax(sizes))
+    nodes = np.flatnonzero(core).tolist()
+    out = reachable(graph.out_rows, nodes) & fetched
+    into = reachable(graph.transpose().out_rows, nodes) & fetched
+    yield "core", len(nodes)
+    yield "IN", int(np.count_nonzero(into & ~core))
+    yield "OUT", int(np.count_nonzero(out & ~core))
     yield "others", int(np.count_nonzero(site.fetched & ~into & ~out))

@@ -152,13 +152,13 @@ def _hash(text: str) -> str:
 
 
 def write_csv(audit: Audit, folder: Path, *, safe_cells: bool = False) -> list[Path]:
-    """Write a CSV file with all rows of each check that has any, and return their paths.
+    """Write a CSV file for each check, and return the paths. A file without findings has only a header.
 
     Parameters
     ----------
     audit : Audit
     folder : Path
-        It is made if it is not there. Files of checks without rows are removed.
+        It is made if it is not there. Files of these names are replaced.
     safe_cells : bool
         Write ``'`` before texts that spreadsheets would read as a formula.
 
@@ -171,9 +171,6 @@ def write_csv(audit: Audit, folder: Path, *, safe_cells: bool = False) -> list[P
     written = []
     for check in audit.checks:
         path = folder / f"{check.name}.csv"
-        if not check.rows:
-            path.unlink(missing_ok=True)
-            continue
         rows: Sequence[Sequence[Any]] = check.rows
         if safe_cells:
             rows = [[_safe(value) for value in row] for row in rows]

@@ -17,7 +17,6 @@ from inlink.base.progress import track
 from inlink.base.table import counted
 from inlink.crawl.settings import stored
 from inlink.frontier.rules import Rules
-from inlink.graph.components import components
 from inlink.graph.graph import Graph
 from inlink.protocol import PageFacts
 from inlink.store.blocks import page_columns
@@ -257,13 +256,6 @@ class CrawledSite:
         return Graph.from_arcs(
             np.column_stack([self.links.sources[kept], self.targets[kept]]), num_nodes=len(self.own)
         )
-
-    @cached_property
-    def core(self) -> BoolArray:
-        """The largest strong component of the fetched pages, bool[n]."""
-        label = components(self.graph().out_rows, strong=True)
-        sizes = np.bincount(label[self.fetched], minlength=len(self.own))
-        return self.fetched & (label == np.argmax(sizes)) if self.fetched.any() else self.fetched
 
     # -- what the crawl did not see -----------------------------------------------------------------------------------
 

@@ -13,7 +13,15 @@ import numpy as np
 from msgspec.structs import replace
 
 from inlink.base.arrays import Float32Array, UInt32Array, distinct
-from inlink.crawl.arguments import ARGUMENTS, LATEST, argument, check_flags, check_text, check_texts
+from inlink.crawl.arguments import (
+    ARGUMENTS,
+    LARGEST_ID,
+    LATEST,
+    argument,
+    check_flags,
+    check_text,
+    check_texts,
+)
 from inlink.crawl.journal import Answered, Journal, encoded_list
 from inlink.crawl.upkeep import Upkeep
 from inlink.errors import ParameterError
@@ -210,9 +218,12 @@ def check_facts(facts: PageFacts) -> None:
     except (msgspec.ValidationError, TypeError) as error:
         raise ParameterError(f"`facts` must be PageFacts with values as it declares: {error}") from None
     places = {place for _, _, place in sound.nofollow_links}
-    if sound.headings < 0 or sound.size < 0 or not 0 <= sound.seconds < LATEST or not places <= {"", *PLACES}:
+    numbers = (
+        0 <= sound.headings <= LARGEST_ID and 0 <= sound.size <= LARGEST_ID and 0 <= sound.seconds < LATEST
+    )
+    if not numbers or not places <= {"", *PLACES}:
         raise ParameterError(
-            "`facts` must have numbers of at least 0, and places of links out of "
+            "`facts` must have numbers from 0 to 2**63 - 1, and places of links out of "
             f"{', '.join(PLACES)}; got {facts!r:.200}"
         )
 
@@ -442,6 +453,7 @@ class PageIntake:
         count, listed = encoded_list(pages, scores)
         pages = pages[:count]
         anchors, places = encode_labels(labelled, labels, pages.tolist()) if labels else (b"", b"")
+        facts = b"" if visit.facts is None else encode_facts(visit.facts, places)
         flags |= kinds.HAS_SCORES * bool(len(scores)) | kinds.HAS_ANCHORS * bool(anchors)
         flags |= kinds.NOINDEX * visit.noindex | kinds.NOFOLLOW * visit.nofollow
         first_crawl, crawls, changes, previous = journal.now, 1, 0, 0
@@ -464,8 +476,8 @@ class PageIntake:
             new=new,
             urls=text,
         )
-        if visit.facts is not None:
-            journal.append(kinds.FACTS, target, payload=encode_facts(visit.facts, places))
+        if facts:
+            journal.append(kinds.FACTS, target, payload=facts)
         journal.note_outcome(out, _OK)
         if new and front.settings.rules:
             journal.admit(pages_of.num_pages - new, new, text)

@@ -42,12 +42,12 @@ def encode_facts(facts: PageFacts, places: bytes = b"") -> bytes:
     for name in _TEXTS:
         text = getattr(facts, name)
         if len(text) > LONGEST_TEXT or not text.isascii():
-            # Characters that UTF-8 does not have become "?".
-            changed[name] = text[:LONGEST_TEXT].encode("utf-8", "replace").decode()
+            changed[name] = _utf8(text[:LONGEST_TEXT])
     for name in _LISTS:
-        rows = getattr(facts, name)
-        if rows and len(kept := _within(rows)) < len(rows):
-            changed |= {name: kept, "cut": True}
+        if rows := getattr(facts, name):
+            changed[name] = _within(rows)
+            if len(changed[name]) < len(rows):
+                changed["cut"] = True
     facts = msgspec.structs.replace(facts, **changed) if changed else facts
     return _encoder.encode(StoredFacts(facts, places))
 
@@ -66,11 +66,17 @@ def place_named(code: int) -> str:
 
 
 def _within(rows: list[Any]) -> list[Any]:
-    """The first rows whose texts have at most :data:`MOST_BYTES` bytes in all. A row is a text, or a tuple of texts."""
+    """Return the first rows with at most :data:`MOST_BYTES` bytes of text. A row is a text, or a tuple of texts."""
     kept, left = [], MOST_BYTES
     for row in rows:
-        left -= sum(len(text.encode("utf-8", "replace")) for text in ([row] if isinstance(row, str) else row))
+        clean = _utf8(row) if isinstance(row, str) else tuple(map(_utf8, row))
+        left -= sum(len(text.encode()) for text in ([clean] if isinstance(clean, str) else clean))
         if left < 0:
             break
-        kept.append(row)
+        kept.append(clean)
     return kept
+
+
+def _utf8(text: str) -> str:
+    """Replace lone surrogates, which UTF-8 cannot encode, by question marks."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -151,12 +151,7 @@ class Frames:
         inlink.errors.FolderError
             If the frame is damaged.
         """
-        raw = self._mapped.read(place, HEAD_SIZE)
-        if len(raw) < HEAD_SIZE:
-            raise self._damaged(place)
-        head = Head._make(_HEAD.unpack(raw))
-        if head.place != place or head.length < HEAD_SIZE:
-            raise self._damaged(place)
+        head = self._head(place)
         payload = self._mapped.read(place + HEAD_SIZE, head.length - HEAD_SIZE)
         if zlib.crc32(payload) != head.payload_check:
             raise self._damaged(place)
@@ -171,6 +166,15 @@ class Frames:
             head.listed,
             payload,
         )
+
+    def _head(self, place: int) -> Head:
+        raw = self._mapped.read(place, HEAD_SIZE)
+        if len(raw) < HEAD_SIZE:
+            raise self._damaged(place)
+        head = Head._make(_HEAD.unpack(raw))
+        if head.place != place or head.length < HEAD_SIZE:
+            raise self._damaged(place)
+        return head
 
     def _damaged(self, place: int) -> FolderError:
         return FolderError(
@@ -218,7 +222,7 @@ class Frames:
 
     def facts(self, place: int) -> StoredFacts | None:
         """Return the facts of the visit at ``place``; None if it has none, or a later version wrote them."""
-        visit = Head._make(_HEAD.unpack(self._mapped.read(place, HEAD_SIZE)))
+        visit = self._head(place)
         following = place + visit.length
         if following >= self.end:
             return None
