@@ -52,7 +52,7 @@ VARIANT = re.compile(r"[A-Za-z0-9.:=_-]{0,80}")
 """The allowed form of a link's variant."""
 
 PLACES = ("nav", "header", "footer", "aside", "body", "main")
-"""The places of a link in a page: a part of the page that HTML or ARIA marks so, or ``body`` outside of all of them."""
+"""Places of a link in a page: the parts that HTML or ARIA mark, and ``body`` for the rest of the page."""
 
 OWNER = "spider"
 """The owner of a spider's sessions if it gives no other name."""
@@ -147,7 +147,7 @@ class Tasks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PageFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a spider reads from a page for an audit of its site. All fields are optional, and none changes the order.
+    """Data of a page for audits. All fields are optional. They do not change the order of fetching.
 
     Texts are cut after 200 characters, and each list after 8,192 bytes.
 

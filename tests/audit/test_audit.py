@@ -14,7 +14,7 @@ def test_planted_faults_are_found_and_nothing_else(tmp_path: Path, size: int, cl
     crawl(site, tmp_path / "c")
     result = audit(tmp_path / "c")
     assert result.hosts == ["site.example"]
-    reasons = ["10 pages refused the crawler", "10 pages left out: Forbidden by robots.txt"]
+    reasons = ["10 pages denied access", "10 pages excluded: Forbidden by robots.txt"]
     assert result.gaps == (reasons if closed else [])
     for check in result.checks:
         if check.level == "table" or check.name == "starved":

@@ -49,7 +49,7 @@ def test_fail_on_is_for_continuous_integration(tmp_path: Path) -> None:
     assert run(tmp_path / "c", "--fail-on", "redirects").exit_code == 0
     failed = run(tmp_path / "c", "--fail-on", "redirects,broken")
     assert failed.exit_code == 1
-    assert failed.stderr.endswith("inlink: found: broken\n")
+    assert failed.stderr.endswith("inlink: checks with findings: broken\n")
     for arguments in (["--fail-on", "brocken"], ["--only", "x"], ["--safe-cells"]):
         assert run(tmp_path / "c", *arguments).exit_code == 2
     assert run(tmp_path / "nothing").exit_code in (1, 2)
@@ -86,7 +86,7 @@ def test_a_partial_crawl_is_inconclusive(tmp_path: Path) -> None:
     result = audit(tmp_path / "c")
     assert re.fullmatch(r"[\d,]+ pages not fetched yet", result.gaps[0])
     assert {check.verdict for check in result.checks} == {"inconclusive"}
-    assert "has not seen the whole site" in run(tmp_path / "c").stderr
+    assert "not all pages were fetched" in run(tmp_path / "c").stderr
 
 
 def test_a_crawl_without_facts_says_what_cannot_be_judged(tmp_path: Path) -> None:

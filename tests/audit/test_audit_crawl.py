@@ -72,4 +72,4 @@ def test_a_site_is_crawled_and_audited(tmp_path: Path) -> None:
     assert sorted(row[0] for row in rows["hidden"]) == ["/hidden", "/secret"]
     assert sorted(row[0] for row in rows["titles"]) == ["/a", "/b"]
     assert rows["dead-ends"] == [["/d"]]
-    assert answer["gaps"] == ["1 page left out: Forbidden by robots.txt"]
+    assert answer["gaps"] == ["1 page excluded: Forbidden by robots.txt"]

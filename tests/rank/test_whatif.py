@@ -132,7 +132,7 @@ def test_a_change_that_rounding_hides_is_not_decided():
     graph = inlink.Graph.from_arcs([(0, 1), (2, 3), (1, 4), (3, 4), (4, 0), (4, 2)])
     [row] = inlink.whatif(graph, add=[(0, 3)], nodes=[4])
     assert not row.decided
-    assert "rounding leaves an interval" in row.reason
+    assert "rounding errors leave an interval" in row.reason
     assert row.change.low <= 0 <= row.change.high
     assert row.change.high < 1e-12
 

@@ -1,1 +1,1 @@
-"""What is wrong on a crawled site, and on which pages to mend it."""
+"""Audits of crawled sites: faults, and the pages to edit."""

@@ -24,25 +24,25 @@ Verdict = Literal["complete", "inconclusive", "not judged"]
 
 
 class CheckResult(msgspec.Struct, kw_only=True):
-    """What a check found.
+    """The result of a check.
 
     Attributes
     ----------
     name, title, why, level, columns, key
         As in :class:`inlink.audit.checks.Check`.
     rows : list of list
-        Its findings, or the rows of its table.
+        The findings, or the rows of a table.
     verdict : {"complete", "inconclusive", "not judged"}
-        Whether there may be more: "complete" if the crawl saw the whole site, "not judged" if the crawl lacks what the
-        check needs.
+        "complete": all own pages with links were fetched. "inconclusive": there may be more findings. "not judged": the
+        crawl lacks data that the check needs.
     reasons : list of str
-        Why the verdict is not "complete".
+        Reasons for a verdict other than "complete".
     command : str
-        Shows all rows.
+        Command that prints all rows.
     new : int or None
-        Number of rows that the earlier audit lacks; None without an earlier audit.
+        Number of rows that are not in the earlier audit. None: no audits were compared.
     mended : list of list or None
-        The keys of the rows that only the earlier audit has.
+        Keys of rows that are only in the earlier audit.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Audit(msgspec.Struct, kw_only=True):
     known, fetched, indexable : int
         Numbers of own pages.
     gaps : list of str
-        Why the crawl may not have seen the whole site.
+        Reasons why own pages were not fetched.
     depths : list of int
         Number of indexable pages 0, 1, 2, … clicks away from the front page.
     unreached : int
@@ -86,7 +86,7 @@ class Audit(msgspec.Struct, kw_only=True):
         The share of the site's PageRank by content links that the indexable pages of each depth have.
     checks : list of CheckResult
     since : str or None
-        What the audit was compared with.
+        The crawl, moment or file that the audit was compared with.
     """
 
     crawl: str
@@ -103,7 +103,7 @@ class Audit(msgspec.Struct, kw_only=True):
     since: str | None = None
 
     def failing(self, names: Collection[str]) -> list[str]:
-        """The names of checks among ``names`` that found something; with an earlier audit, something new."""
+        """Return the checks among ``names`` with findings; after :meth:`compare`, those with new findings."""
         return [
             check.name
             for check in self.checks
@@ -111,7 +111,7 @@ class Audit(msgspec.Struct, kw_only=True):
         ]
 
     def compare(self, other: "Audit", since: str) -> None:
-        """Note in each check what is new, and what was mended, since another audit."""
+        """Compare with an earlier audit: set ``new`` and ``mended`` of each check."""
         self.since = since
         earlier = {check.name: check for check in other.checks}
         for check in self.checks:
@@ -137,9 +137,9 @@ def audit(
     only : collection of str or None
         Names of checks (:data:`inlink.audit.checks.CHECKS`); None is all.
     foreign : bool
-        Judge links to pages of other hosts too, as far as the crawl has fetched them.
+        Check links to pages of other hosts too, if the crawl has fetched these pages.
     earlier : collection of str
-        URLs that an earlier crawl of the site had fetched: those that no page links to now are orphans.
+        URLs of pages of an earlier crawl. They are orphans if no page links to them now.
 
     Returns
     -------
@@ -206,10 +206,12 @@ def _audit(site: CrawledSite, folder: str, names: list[str], foreign: bool, earl
 
 
 def _reasons(site: CrawledSite, check: Check, earlier: frozenset[str]) -> list[str]:
-    """Why a check may not have found everything."""
+    """Return the reasons why a check may have missed findings."""
     reasons = list(site.gaps)
     if check.needs == "facts" and site.without_facts:
-        reasons.append(f"{counted(site.without_facts, 'page')} without facts: an earlier inlink crawled them")
+        reasons.append(
+            f"{counted(site.without_facts, 'page')} without facts: crawl them again with this version of inlink"
+        )
     if check.needs == "sitemap" and not site.in_sitemap.any() and not earlier:
         reasons.append("no sitemap was read (inlink crawl --sitemaps)")
     return reasons

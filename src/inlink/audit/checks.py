@@ -1,7 +1,6 @@
-"""The checks of an audit. Each is a function that yields the rows of what it finds; :data:`CHECKS` lists them.
+"""The checks of an audit. Each check is a function that yields rows. :data:`CHECKS` contains all checks.
 
-A row names what is wrong and the page to edit. The first columns of a row, its key, tell it from other rows, also in an
-earlier audit.
+A row names a fault and the page to edit. The first columns of a row are its key, by which two audits are compared.
 """
 
 from collections import Counter, defaultdict
@@ -28,21 +27,21 @@ Level = Literal["error", "warning", "notice", "table"]
 Row = tuple[Any, ...]
 
 DEEP = 3
-"""Pages more clicks away from the front page than this are reported."""
+"""Maximum number of clicks from the front page that is not reported."""
 
 _LEAST_STARVED = 10
 
 
 class Evidence:
-    """A site, and what several checks need of it.
+    """A site, with data that several checks use.
 
     Parameters
     ----------
     site : CrawledSite
     foreign : bool
-        Whether links to pages of other hosts are judged, as far as the crawl has fetched them.
+        Whether to check links to pages of other hosts too, if the crawl has fetched these pages.
     earlier : set of str
-        URLs that an earlier crawl had fetched.
+        URLs of pages of an earlier crawl.
     """
 
     def __init__(
@@ -52,7 +51,7 @@ class Evidence:
 
     @cached_property
     def template(self) -> BoolArray:
-        """Whether each link is template, bool[links]."""
+        """Whether each link is a template link, bool[links]."""
         return template_links(self.site)
 
     @cached_property
@@ -95,15 +94,15 @@ class Check(NamedTuple):
     Attributes
     ----------
     name, title, why : str
-        Its name in options, its heading, and one line that says why it matters.
+        Name in options, heading, and the reason why a finding matters, in one line.
     level : {"error", "warning", "notice", "table"}
         How bad a finding is. A table has no findings.
     columns : tuple of str
         The columns of its rows.
     key : int
-        The number of columns that tell a row from others.
+        Number of columns that form the key of a row.
     needs : {"", "facts", "sitemap"}
-        What the crawl must have for it, beside pages and links.
+        Data that the check requires beside pages and links.
     rows : callable
         Yields the rows.
     """
@@ -133,11 +132,11 @@ def _check(
     return declare
 
 
-# -- links that lead nowhere, or not straight -------------------------------------------------------------------------
+# -- broken links and redirects ---------------------------------------------------------------------------------------
 
 
 def _broken(evidence: Evidence) -> tuple[BoolArray, BoolArray]:
-    """Pages that a link must not lead to, after redirects: those that are broken, and those that refuse crawlers."""
+    """Pages that are broken after redirects, and pages that deny access to the crawler, bool[n] each."""
     site = evidence.site
     judged = np.ones(len(site.own), np.bool_) if evidence.foreign else site.own
     failed = (site.states == GONE) | (site.states == FAILED_PAGE)
@@ -170,8 +169,8 @@ def broken(evidence: Evidence) -> Iterator[Row]:
 
 
 @_check(
-    "Links that refused the crawler",
-    "The server answered 401, 403, 407, 429 or 451. Visitors may see these pages: look at them in a browser.",
+    "Links to pages that denied access",
+    "The server answered 401, 403, 407, 429 or 451. Open these pages in a browser: other visitors may see them.",
     "notice",
     "target page problem text place",
     key=2,
@@ -182,7 +181,7 @@ def refused(evidence: Evidence) -> Iterator[Row]:
 
 @_check(
     "Links to redirects",
-    "Each redirect makes visitors wait; a chain or a loop may lose them. Link to the last page.",
+    "Each redirect makes visitors wait, and a loop never ends. Link to the last page.",
     "warning",
     "target page problem end text place",
     key=2,
@@ -214,7 +213,7 @@ def redirects(evidence: Evidence) -> Iterator[Row]:
 
 @_check(
     "http on https",
-    "Browsers block what a secure page loads by http, and visitors who follow such a link lose the protection.",
+    "Browsers block resources that a secure page loads by http. Links by http lead to pages without encryption.",
     "warning",
     "url page kind text",
     key=2,
@@ -239,7 +238,7 @@ def insecure(evidence: Evidence) -> Iterator[Row]:
 
 @_check(
     "Orphans",
-    "No page of the site links to them, so visitors cannot find them.",
+    "No page of the site links to these pages, so visitors cannot find them.",
     "warning",
     "page from problem",
     key=1,
@@ -248,7 +247,7 @@ def insecure(evidence: Evidence) -> Iterator[Row]:
 def orphans(evidence: Evidence) -> Iterator[Row]:
     site = evidence.site
     homes = set(site.homes.tolist())
-    # Pages without a link may be linked with or without a slash at the end.
+    # The same URL with or without a slash at the end may have links.
     lonely = [
         page
         for page in np.flatnonzero(site.in_sitemap & site.own & (site.inlinks[site.survivor] == 0)).tolist()
@@ -268,8 +267,8 @@ def orphans(evidence: Evidence) -> Iterator[Row]:
 
 
 @_check(
-    "Pages without a plain link",
-    "Search engines find and rank them badly: all links to them are nofollow, or lead to them by redirects only.",
+    "Pages without a direct link",
+    "Search engines rank these pages low: all links to them are nofollow links or lead to a redirect.",
     "notice",
     "page problem links",
     key=1,
@@ -292,8 +291,8 @@ def indirect(evidence: Evidence) -> Iterator[Row]:
 
 
 @_check(
-    "Pages that only menus link to",
-    "No text of the site recommends them.",
+    "Pages with template links only",
+    "Only menus and footers link to these pages. Link to them in a text.",
     "notice",
     "page links",
     key=1,
@@ -308,7 +307,7 @@ def template_only(evidence: Evidence) -> Iterator[Row]:
 
 @_check(
     "Deep pages",
-    f"They are more than {DEEP} clicks away from the front page; few visitors come so far.",
+    f"These pages are more than {DEEP} clicks away from the front page. Few visitors reach them.",
     "notice",
     "page clicks without_menus",
     key=1,
@@ -324,7 +323,7 @@ def depth(evidence: Evidence) -> Iterator[Row]:
 
 @_check(
     "Dead ends",
-    "They link to no other page of the site, so visitors leave.",
+    "These pages link to no other page of the site, so visitors leave.",
     "notice",
     "page",
     key=1,
@@ -338,7 +337,7 @@ def dead_ends(evidence: Evidence) -> Iterator[Row]:
             yield (site.url(page),)
 
 
-# -- what pages say of themselves -------------------------------------------------------------------------------------
+# -- metadata of pages ------------------------------------------------------------------------------------------------
 
 
 @_check(
@@ -360,7 +359,7 @@ def canonical(evidence: Evidence) -> Iterator[Row]:
             if named != url:
                 for problem in _wrong_canonical(site, named):
                     yield url, problem, named
-    # Pages that were merged into their canonical page are linked by a form that is not canonical.
+    # Links and sitemaps should name the canonical page, and not a page that was merged into it.
     linked = np.bincount(site.links.targets, minlength=len(site.own))
     for page in site.pages.merged:
         hops = site.hops(page)
@@ -393,7 +392,7 @@ def _wrong_canonical(site: CrawledSite, named: str) -> Iterator[str]:
 
 
 @_check(
-    "Language versions that do not answer",
+    "Language versions without a link back",
     "Search engines ignore hreflang unless both versions name each other.",
     "warning",
     "page alternate language problem",
@@ -421,7 +420,7 @@ def hreflang(evidence: Evidence) -> Iterator[Row]:
 
 @_check(
     "Hidden pages that are linked",
-    "Links and sitemaps ask for pages that robots directives hide.",
+    "Links or sitemaps lead to pages that robots directives hide from search engines.",
     "notice",
     "page problem links in_sitemap",
     key=1,
@@ -442,7 +441,7 @@ def hidden(evidence: Evidence) -> Iterator[Row]:
 
 
 def _repeated(evidence: Evidence, texts: dict[int, str]) -> Iterator[Row]:
-    """Rows for indexable pages whose text is missing, or that share it with others."""
+    """Yield a row for each indexable page whose text is missing, or the same as that of another page."""
     site = evidence.site
     pages_of: dict[str, list[int]] = defaultdict(list)
     for page in evidence.indexable():
@@ -457,7 +456,7 @@ def _repeated(evidence: Evidence, texts: dict[int, str]) -> Iterator[Row]:
 
 @_check(
     "Titles",
-    "A title is what search engines and browser tabs show: each page needs its own.",
+    "Search engines and browser tabs show the title. Each page needs a title of its own.",
     "warning",
     "page problem title pages",
     key=2,
@@ -469,7 +468,7 @@ def titles(evidence: Evidence) -> Iterator[Row]:
 
 @_check(
     "Headings",
-    "The first heading says what a page is about.",
+    "The first heading tells visitors the topic of a page.",
     "notice",
     "page problem heading pages",
     key=2,
@@ -488,7 +487,7 @@ def headings(evidence: Evidence) -> Iterator[Row]:
 
 @_check(
     "Near-duplicates",
-    "Pages with nearly the same text compete with each other. Merge them, or name one as canonical.",
+    "Search engines show only one of several pages with nearly the same text. Merge them, or set a canonical URL.",
     "warning",
     "page like bits",
     key=1,
@@ -537,7 +536,7 @@ def _near_groups(prints: UInt64Array) -> list[list[int]]:
 
 @_check(
     "Starved pages",
-    "The sitemap names them, but their rank by content links is in the lowest tenth: link to them where they matter.",
+    "These pages are in the sitemap, but their rank by content links is in the lowest tenth. Link to them in texts.",
     "notice",
     "page rank content_links",
     key=1,
@@ -561,7 +560,7 @@ def starved(evidence: Evidence) -> Iterator[Row]:
 
 @_check(
     "Sections",
-    "The largest parts of the site by folder, with their shares of the rank by content links.",
+    "The sections of the site, with their shares of the rank by content links.",
     "table",
     "section pages share_of_rank",
     key=1,
@@ -581,7 +580,7 @@ def sections(evidence: Evidence) -> Iterator[Row]:
 
 @_check(
     "External links by host",
-    "The hosts that the site recommends.",
+    "The hosts that the site links to most.",
     "table",
     "host links pages",
     key=1,
@@ -600,7 +599,7 @@ def external(evidence: Evidence) -> Iterator[Row]:
 
 @_check(
     "Structure",
-    "The core: pages that reach each other by links. IN leads to the core, OUT is reached from it.",
+    "Core: the largest group of pages that reach each other. IN: pages that reach it. OUT: pages that it reaches.",
     "table",
     "part pages",
     key=1,

@@ -1,8 +1,6 @@
-"""Write an audit as one HTML page that needs no network and no scripts to be read, or as a CSV file a check."""
+"""Write an audit as one HTML page, which can be read offline and without scripts, or as CSV files."""
 
-import base64
 import csv
-import hashlib
 import html
 import re
 from collections.abc import Iterator, Sequence
@@ -14,14 +12,15 @@ from inlink.audit.audit import Audit, CheckResult
 from inlink.base.folder import atomic_file
 from inlink.base.strings import Strings
 from inlink.base.table import counted
+from inlink.sources.write_page import csp_hash
 
 __all__ = ["MOST_ROWS", "write_csv", "write_html"]
 
 MOST_ROWS = 200
-"""The most rows of a check in the page. The page names the command that shows all."""
+"""Maximum number of rows of a check in the page. The page names the command that prints all."""
 
 _LONGEST = 300
-"""The longest text of a cell in the page, in characters."""
+"""Maximum length of a cell in the page, in characters."""
 
 
 def write_html(audit: Audit, path: Path) -> None:
@@ -36,7 +35,9 @@ def write_html(audit: Audit, path: Path) -> None:
     """
     assets = files("inlink.audit") / "assets"
     style, script = (assets / "report.css").read_text(), (assets / "report.js").read_text()
-    policy = f"default-src 'none'; style-src 'sha256-{_hash(style)}'; script-src 'sha256-{_hash(script)}'"
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{csp_hash(style)}'; script-src 'sha256-{csp_hash(script)}'"
+    )
     title = html.escape(f"Audit of {', '.join(audit.hosts[:3]) or audit.crawl}")
     with atomic_file(path) as work, work.open("w", encoding="utf-8", errors="replace") as file:
         file.write(
@@ -49,7 +50,7 @@ def write_html(audit: Audit, path: Path) -> None:
         file.writelines(_summary(audit))
         file.write("</header>\n<main>\n")
         file.writelines(_depths(audit))
-        # The pages of a site with one host are shown without it.
+        # If the site has one host, URLs are shown without it.
         origin = (
             re.compile(rf"https?://{re.escape(audit.hosts[0])}(?::\d+)?(?=/)")
             if len(audit.hosts) == 1
@@ -68,7 +69,7 @@ def _summary(audit: Audit) -> Iterator[str]:
     )
     if audit.gaps:
         gaps = html.escape("; ".join(audit.gaps))
-        yield f"<p><strong>The crawl has not seen the whole site</strong>: {gaps}.</p>\n"
+        yield f"<p><strong>Not all pages were fetched</strong>: {gaps}.</p>\n"
     if audit.since is not None:
         yield f"<p>Compared with {html.escape(audit.since)}.</p>\n"
     compared = audit.since is not None
@@ -145,10 +146,6 @@ def _cell(value: Any, origin: re.Pattern[str] | None) -> str:
 
 def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-
-
-def _hash(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def write_csv(audit: Audit, folder: Path, *, safe_cells: bool = False) -> list[Path]:

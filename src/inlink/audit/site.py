@@ -1,8 +1,8 @@
-"""A crawl as an audit sees it: the pages of its own hosts, and their links as written, before redirects and merges.
+"""The pages of a crawled site, and their links before redirects and merges.
 
 A page is the site's *own* if it is on a host of a seed, or of the page that a seed redirects to. An own page is
-*indexable* if it was fetched with a status of 200 to 299, is not merged into another page, and does not ask to be left
-out of indexes.
+*indexable* if it was fetched with a status of 200 to 299, is not merged into another page, and has no
+``noindex``.
 """
 
 import os
@@ -42,19 +42,19 @@ from inlink.store.reader import known_pages
 __all__ = ["REFUSALS", "UNREACHED", "CrawledSite", "Hop", "SiteLinks"]
 
 UNREACHED = 0xFFFF
-"""The depth of a page that cannot be reached from the front pages."""
+"""Depth of pages that cannot be reached from the front pages."""
 
 REFUSALS = (401, 403, 407, 429, 451)
-"""Statuses by which a server refuses this crawler; other visitors may see the page."""
+"""HTTP statuses that deny access to the crawler. Other visitors may be able to see the page."""
 
 _MOST_REASONS = 2000
-"""Number of excluded pages whose reasons are read. They stand for the others."""
+"""Maximum number of excluded pages whose reasons are read. The other counts are estimated from them."""
 
 
 class SiteLinks(NamedTuple):
-    """The links of all fetched own pages, in the order of their sources; links of a page to itself are left out.
+    """The links of all fetched own pages, sorted by source, without links of a page to itself.
 
-    ``targets`` are the pages that the links name. ``texts`` are positions in :attr:`CrawledSite.texts`, and ``places``
+    ``targets`` are pages before redirects and merges. ``texts`` are positions in :attr:`CrawledSite.texts`. ``places``
     are the bytes of :attr:`inlink.store.facts.StoredFacts.places`.
     """
 
@@ -65,7 +65,7 @@ class SiteLinks(NamedTuple):
 
 
 class Hop(NamedTuple):
-    """A step of a redirect: the page, the status of its answer (0: not known), and the reason of the merge."""
+    """A step of a redirect: page, HTTP status of its answer (0: unknown), and reason of the merge."""
 
     page: int
     status: int
@@ -87,10 +87,9 @@ class CrawledSite:
     status : uint16[n]
         The last HTTP status of each page; 0 if there is none.
     own, fetched, indexable : bool[n]
-        Whether a page is on a host of the site; whether it is own, was fetched and is not merged; whether it is
-        indexable.
+        Own pages; own pages that were fetched and are not merged; indexable pages.
     in_sitemap : bool[n]
-        Whether a sitemap named the page.
+        Pages that are in a sitemap.
     survivor : uint32[n]
         The page that each page was merged into; the page itself if it was not merged.
     homes : uint32[k]
@@ -257,11 +256,11 @@ class CrawledSite:
             np.column_stack([self.links.sources[kept], self.targets[kept]]), num_nodes=len(self.own)
         )
 
-    # -- what the crawl did not see -----------------------------------------------------------------------------------
+    # -- pages that were not fetched -----------------------------------------------------------------------------------
 
     @cached_property
     def gaps(self) -> list[str]:
-        """The reasons why the crawl may not have seen the whole site; empty if it has seen all that links lead to."""
+        """Reasons why own pages were not fetched, with numbers; empty if all own pages with links were fetched."""
         own = self.own
         waiting = int(np.count_nonzero(own & ((self.states == DISCOVERED) | (self.states == LEASED))))
         failed = own & (self.states == FAILED_PAGE)
@@ -269,21 +268,21 @@ class CrawledSite:
         excluded = np.flatnonzero(own & (self.states == EXCLUDED)).tolist()
         reasons = [f"{counted(waiting, 'page')} not fetched yet"] if waiting else []
         if refused:
-            reasons.append(f"{counted(refused, 'page')} refused the crawler")
+            reasons.append(f"{counted(refused, 'page')} denied access")
         if errors := int(np.count_nonzero(failed)) - refused:
-            reasons.append(f"{counted(errors, 'page')} failed with an error that may pass")
+            reasons.append(f"{counted(errors, 'page')} failed with a temporary error")
         causes = Counter(self.error(page) or "excluded" for page in excluded[:_MOST_REASONS])
-        # A redirect without an end hides nothing.
+        # Behind a redirect loop there is no page.
         causes = Counter(
             {cause: number for cause, number in causes.items() if "redirect" not in cause.lower()}
         )
         for cause, number in causes.most_common(5):
             about = "about " if len(excluded) > _MOST_REASONS else ""
             share = number * len(excluded) // min(len(excluded), _MOST_REASONS)
-            reasons.append(f"{about}{counted(share, 'page')} left out: {cause}")
+            reasons.append(f"{about}{counted(share, 'page')} excluded: {cause}")
         return reasons
 
     @property
     def without_facts(self) -> int:
-        """The number of fetched pages of which the crawl has no facts."""
+        """Number of fetched pages without facts."""
         return int(np.count_nonzero(self.fetched)) - len(self.facts)

@@ -1,11 +1,12 @@
-"""Tell template links, such as those of menus and footers, from content links.
+"""Recognise template links, such as those of menus and footers. All other links are content links.
 
 A link's *key* is the page that it leads to, its text, and its place in the page. Each fetched page belongs to three
-groups: its host, the first folder of its path there, and the first two folders. A link is *template* if
+groups: its host, the first folder of its path, and the first two folders. A link is a template link if
 
-1. it stands in ``nav``, ``header``, ``footer`` or ``aside``, or is a step by its ``rel`` (``next``, ``alternate``), or
-2. its key is on more than half of the fetched pages of one of its page's groups, if the group has at least eight, or
-3. its text is, and leads to at least eight pages there: "Next", "Previous", "Up".
+1. its place is ``nav``, ``header``, ``footer`` or ``aside`` (a ``rel`` such as ``next`` counts as ``nav``), or
+2. more than half of the fetched pages of one of the groups have a link with this key, and the group has at least eight
+   fetched pages, or
+3. the same is true for its text, and links with this text lead from the group to at least eight pages ("Next", "Up").
 
 References
 ----------
@@ -29,18 +30,18 @@ from inlink.sources.crawlgraph import CrawlGraph
 __all__ = ["LEAST_PAGES", "TEMPLATE_PLACES", "content_graph", "template_links"]
 
 LEAST_PAGES = 8
-"""The smallest number of fetched pages of a group whose links are counted."""
+"""Minimum number of fetched pages of a group, and minimum number of targets of a text."""
 
 TEMPLATE_PLACES = ("nav", "header", "footer", "aside")
-"""Places whose links are template, on however few pages they stand."""
+"""Places in which all links are template links."""
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 def template_links(site: CrawledSite) -> BoolArray:
-    """Return whether each link of a site is template, bool[links].
+    """Return whether each link of a site is a template link, bool[links].
 
-    The cost is that of sorting the links a few times. Keys are compared by hashes of 64 bits.
+    The links are sorted a few times. Keys are compared by hashes of 64 bits.
     """
     links = site.links
     template = np.isin(links.places, [PLACES.index(place) + 1 for place in TEMPLATE_PLACES])
@@ -56,11 +57,11 @@ def template_links(site: CrawledSite) -> BoolArray:
 
 
 def _on_most_pages(keys: AnyArray, sources: UInt32Array, groups: AnyArray, sizes: AnyArray) -> BoolArray:
-    """Return whether each link's key is on more than half of the pages of the link's group, bool[links]."""
+    """Return for each link whether more than half of the pages of its group have its key, bool[links]."""
     with np.errstate(over="ignore"):
         key_in_group = _mixed(groups, keys)
         on_page = _mixed(sources, key_in_group)
-    # A key counts once a page.
+    # A key counts once for each page.
     _, first = np.unique(on_page, return_index=True)
     distinct, counts = np.unique(key_in_group[first], return_counts=True)
     number = counts[np.searchsorted(distinct, key_in_group)]
@@ -69,7 +70,7 @@ def _on_most_pages(keys: AnyArray, sources: UInt32Array, groups: AnyArray, sizes
 
 
 def _number_of_targets(site: CrawledSite, groups: AnyArray) -> AnyArray:
-    """Return for each link to how many pages its text leads from pages of its group, int64[links]."""
+    """Return for each link the number of targets of links with its text in its group, int64[links]."""
     with np.errstate(over="ignore"):
         texts = _mixed(groups, site.links.texts)
         pairs = _mixed(site.targets, texts)
@@ -102,7 +103,7 @@ def _groups(site: CrawledSite) -> list[UInt32Array]:
 
 
 def content_graph(graph: Graph, folder: str | os.PathLike[str]) -> Graph:
-    """Return the graph of a crawl without arcs that stand for template links only. It has no names.
+    """Return the graph of a crawl without arcs for which there are only template links. It has no names.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""``inlink audit``: what is wrong on a crawled site, and on which pages to mend it."""
+"""``inlink audit``: find faults of a crawled site, and name the pages to edit."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inlink.cli.options import Output, json_option
+from inlink.cli.remote import FolderOrUrl
 from inlink.cli.show import note, show_json, show_table
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class _Checks(click.ParamType):  # type: ignore[type-arg]  # generic in newer ve
 
 
 @click.command()
-@click.argument("site", metavar="SITE", type=click.Path(path_type=Path))
+@click.argument("site", type=FolderOrUrl("the audit reads the crawl's log: run it where the folder is"))
 @click.option("--output", "-o", type=Output(), help="Write a report to this file, as one HTML page.")
 @click.option(
     "--csv",
@@ -49,14 +50,16 @@ class _Checks(click.ParamType):  # type: ignore[type-arg]  # generic in newer ve
     "--fail-on",
     type=_Checks(),
     metavar="CHECKS",
-    help="Exit with 1 if one of these checks found something; with --since, something new.",
+    help="Exit with 1 if one of these checks has findings; with --since, new findings.",
 )
 @click.option(
     "--since",
     metavar="OTHER",
-    help="Compare with an earlier crawl, an audit that --json wrote, or this crawl as it was (a time, or #EVENT).",
+    help="Compare with an earlier crawl, a saved audit (--json), or this crawl at an earlier time or #EVENT.",
 )
-@click.option("--foreign", is_flag=True, help="Judge links to other hosts too, as far as they were fetched.")
+@click.option(
+    "--foreign", is_flag=True, help="Check links to other hosts too, if their targets were fetched."
+)
 @click.option(
     "--safe-cells",
     is_flag=True,
@@ -76,10 +79,10 @@ def audit(
     safe_cells: bool,
     as_json: bool,
 ) -> None:
-    """Show what is wrong on the site that a crawl has fetched, and on which pages to mend it.
+    """Find faults of a crawled site, and name the pages to edit.
 
-    SITE is the crawl's folder. A table has the number of findings of each check, and whether there may be more: the
-    verdict is "inconclusive" if the crawl has not seen the whole site. --only CHECK prints the findings of a check.
+    SITE is the crawl's folder. The output has the number of findings and a verdict for each check. The verdict is
+    "inconclusive" if own pages were not fetched, so that there may be more findings. --only CHECK prints the findings.
     """
     from inlink.audit.audit import audit as run
     from inlink.audit.report import write_csv, write_html
@@ -106,7 +109,7 @@ def audit(
     else:
         _say(result)
     if fail_on and (failing := result.failing(fail_on)):
-        note(f"found: {', '.join(failing)}")
+        note(f"checks with findings: {', '.join(failing)}")
         context.exit(1)
 
 
@@ -125,14 +128,14 @@ def _say(result: "Audit") -> None:
         )
     show_table(columns, rows, right=range(2, len(columns) - 1))
     if result.gaps:
-        note(f"the crawl has not seen the whole site: {'; '.join(result.gaps)}")
+        note(f"not all pages were fetched: {'; '.join(result.gaps)}")
     reasons = {reason for check in result.checks if check.verdict == "not judged" for reason in check.reasons}
     for reason in sorted(reasons - set(result.gaps)):
         note(f"not judged: {reason}")
 
 
 def _earlier(site: Path, since: str, names: list[str] | None, foreign: bool) -> tuple["Audit", list[str]]:
-    """The earlier audit, and the URLs that the earlier crawl had."""
+    """Return the earlier audit, and the URLs of the pages of the earlier crawl."""
     from inlink.audit.audit import audit as run
     from inlink.audit.audit import fetched_urls, load_audit
     from inlink.cli.remote import then

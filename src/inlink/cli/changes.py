@@ -1,4 +1,4 @@
-"""What changes of links do to pages, as ``inlink whatif`` and ``inlink why --without`` compute and print it."""
+"""Changes of PageRank by edits of links: computed and printed for ``inlink whatif`` and ``inlink why --without``."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +23,7 @@ def stored(graph: "Graph") -> dict[str, Any]:
     if ranking.algorithm != "pagerank" or not len(ranking):
         return {}
     if ranking.parameters.get("personalized"):
-        note("the stored ranking has scores as teleports; the answer is for teleports to all pages alike")
+        note("the stored ranking is personalized; the answer is for PageRank without personalization")
     damping = ranking.parameters.get("damping", 0.85)
     options = {"damping": damping} if damping < 1 else {}
     weighted = bool(ranking.parameters.get("weighted")) and graph.is_weighted
@@ -33,7 +33,7 @@ def stored(graph: "Graph") -> dict[str, Any]:
 def without_link(
     crawl: Path, page: str, source: "Callable[[Graph], int]", moment: str | None
 ) -> "NodeChange":
-    """What a page of a crawl loses without the link from the node that ``source`` finds."""
+    """Return the change of a page's PageRank without its link from a node. ``source`` returns the node's number."""
     import inlink
     from inlink.sources.crawlgraph import graph_in
 

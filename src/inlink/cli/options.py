@@ -52,6 +52,13 @@ class Output(click.Path):
         return path
 
 
+def number_option(help: str) -> Callable[..., Any]:
+    """The option ``-n``: a number of rows, 10 by default, as ``count``."""
+    return click.option(
+        "-n", "--number", "count", type=click.IntRange(0), default=10, show_default=True, help=help
+    )
+
+
 graph_argument = click.argument(
     "graph",
     type=FolderOrUrl(

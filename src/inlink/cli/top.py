@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inlink.base.table import printable
-from inlink.cli.options import Output, as_of_option, as_of_options, json_option
+from inlink.cli.options import Output, as_of_option, as_of_options, json_option, number_option
 from inlink.cli.rank import ranked_then
 from inlink.cli.remote import FolderOrUrl, Ranks, view_of
 from inlink.cli.sections import QUIET
@@ -30,15 +30,7 @@ MENU = 0.8
     show_default=True,
     help="Name of a ranking that is stored with the graph.",
 )
-@click.option(
-    "-n",
-    "--number",
-    "count",
-    type=click.IntRange(0),
-    default=10,
-    show_default=True,
-    help="Number of nodes; at most 1,000 pages of a crawl.",
-)
+@number_option("Number of nodes; at most 1,000 pages of a crawl.")
 @click.option("--hubs", is_flag=True, help="Sort by hub score. Needs a ranking by HITS or SALSA.")
 @click.option(
     "--uncrawled",
@@ -193,15 +185,7 @@ def _cells(row: dict[str, object], trust: bool) -> list[object]:
     multiple=True,
     help="The stored ranking, or pagerank or harmonic of Common Crawl's ranks. Twice: A's and B's. Default: pagerank.",
 )
-@click.option(
-    "-n",
-    "--number",
-    "count",
-    type=click.IntRange(0),
-    default=10,
-    show_default=True,
-    help="Rows of each kind.",
-)
+@number_option("Rows of each kind.")
 @click.option(
     "--within",
     type=click.IntRange(0),

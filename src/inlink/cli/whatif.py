@@ -1,4 +1,4 @@
-"""``inlink whatif``: what adding and removing links would do to PageRank, and which links would raise pages most."""
+"""``inlink whatif``: changes of PageRank by adding and removing links, and links that raise pages most."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +9,7 @@ import click
 from inlink.base.table import counted
 from inlink.cli.changes import change_cells, change_row, stored
 from inlink.cli.lookups import graph_at, local_argument, node_in
-from inlink.cli.options import json_option
+from inlink.cli.options import json_option, number_option
 from inlink.cli.show import note, show_answer, show_table
 
 if TYPE_CHECKING:
@@ -25,15 +25,7 @@ _NAMED = 5
 @click.option(
     "--page", "pages", multiple=True, metavar="NAME", help="Show this page; may be given several times."
 )
-@click.option(
-    "-n",
-    "--number",
-    "count",
-    type=click.IntRange(0),
-    default=10,
-    show_default=True,
-    help="Without --page: number of best pages after the changes.",
-)
+@number_option("Without --page: number of best pages after the changes.")
 @click.option(
     "--suggest",
     type=click.IntRange(1),
@@ -60,14 +52,14 @@ def whatif(
     sources: Path | None,
     as_json: bool,
 ) -> None:
-    """Print what CHANGES of links would do to the PageRank of pages of a graph or a crawl. Nothing is changed.
+    """Print how PageRank would change if CHANGES of links were made in a graph or a crawl. The command changes nothing.
 
-    Each line of CHANGES has a source, a target, and + or -, separated by tabs. Pages may be new. For each page, the
-    output has its places and PageRanks before and after, and the change. The exact change differs from the number by at
-    most the percentage in the last column. That is at most 0.5%, or the column says why the change is not decided.
+    Each line of CHANGES has a source, a target, and + or -, separated by tabs. Pages may be new. The output has places
+    and PageRanks before and after, and the change, for each page. The last column is the maximum error of the change,
+    which is at most 0.5%, or the reason why the change is not decided.
 
     With --suggest and --raise instead of CHANGES, print the links that raise the sum of some pages most, the best
-    first, with their gains. Each gain counts the links before it. The output can be used as CHANGES.
+    first, with their gains. The links before a link are taken as added. The output can be used as CHANGES.
 
     A stored ranking named pagerank saves time. Its damping and use of weights are used.
     """

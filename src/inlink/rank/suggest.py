@@ -45,7 +45,7 @@ _COUNT = Parameter(name="count", kind=int, at_least=0)
 
 
 class Suggestion(NamedTuple):
-    """A link, and what it adds to the sum of the pages' PageRank when the links before it are there.
+    """A link, and its gain: the increase of the sum of the pages' PageRank if the links before it are added.
 
     Attributes
     ----------

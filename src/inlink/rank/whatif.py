@@ -1,4 +1,4 @@
-"""What a change of links would do to PageRank: the rank of a page before and after, and the change within an interval.
+"""Changes of PageRank if links are added and removed: rank before and after, and an interval for the change.
 
 Let x be the PageRank of a graph of n nodes, as :mod:`inlink.rank.pagerank` defines it. Its nodes teleport the mass b =
 c·Σ_dangling x + 1 − c. Edits turn the rows P of some sources into P′. The solution of the edited equation with the
@@ -103,7 +103,7 @@ class Interval(NamedTuple):
 
 
 class NodeChange(NamedTuple):
-    """What edits do to a node. Each interval contains the exact value.
+    """The change of a node's PageRank by edits. Each interval contains the exact value.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class NodeChange(NamedTuple):
         The first and the last place that the node can have, from 1. Nodes with the same exact value share places. None
         if places were not asked for, and before the edits for a new node.
     reason : str
-        Empty if the change is decided, else why it is not.
+        Reason why the change is not decided; empty if it is.
     """
 
     node: str | int
@@ -198,7 +198,7 @@ def whatif(
     precision: Annotated[float, Parameter(above=0, at_most=1)] = PRECISION,
     threads: ThreadCount = None,
 ) -> RankChanges:
-    """Return what adding and removing links would do to PageRank, as intervals that contain the exact change.
+    """Return how PageRank would change if links were added and removed, as intervals that contain the exact change.
 
     Parameters
     ----------
@@ -279,8 +279,10 @@ def whatif(
 def _reason(change: Interval, precision: float) -> str:
     width = change.high - change.low
     if change.low <= 0 <= change.high:
-        return f"the change is not told from 0: rounding leaves an interval of {width:.1e}"
-    return f"rounding leaves an interval of {width:.1e}, which is more than {precision:.0%} of the change"
+        return f"the change may be 0: rounding errors leave an interval of {width:.1e}"
+    return (
+        f"rounding errors leave an interval of {width:.1e}, which is more than {precision:.0%} of the change"
+    )
 
 
 class Before:

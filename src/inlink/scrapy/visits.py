@@ -243,7 +243,8 @@ def _not_followed(page: Reading) -> Iterator[PageLink]:
 def _described(links: list[AnyLink], page: Reading, score: float, scorer: ScoreLinks | None) -> list[AnyLink]:
     """Add texts and scores to links.
 
-    A link gets the place that says most about its URL, and the first text there. A link without a score gets the best
+    If the page has several links to a URL, place and text are chosen as in
+    :func:`inlink.store.anchors.encode_labels`. A link without a score gets the best
     score that the scorer gives to a link to its URL.
     """
     if not links:

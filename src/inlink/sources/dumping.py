@@ -138,7 +138,7 @@ def link_lines(
 def raw_link_lines(
     pages: Pages, *, safe_cells: bool = False, first_row: int = 1, rows: int = ROWS
 ) -> Iterator[tuple[bytes, int]]:
-    """Yield the links of latest visits as their pages have them, before redirects and merges, in blocks of lines.
+    """Yield the links of latest visits, before redirects and merges, in blocks of lines.
 
     The columns are the page, the linked page (empty for a link that is not followed), its URL, the text and the place
     of the link, and ``nofollow`` or nothing. The parameters are those of :func:`link_lines`.
@@ -180,7 +180,7 @@ def _of_facts(pages: Pages, visits: UInt64Array) -> list[Strings]:
 
 
 def _row(cells: list[Strings], aduana: bool = False) -> list[Strings | bytes]:
-    """Return the cells of a row with what stands behind each."""
+    """Return the cells of a row, each with its separator or line end."""
     separator = b" " if aduana else b"\t"
     return [part for cell in cells for part in (cell, separator)][:-1] + [b"\n"]
 

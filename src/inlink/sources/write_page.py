@@ -106,8 +106,8 @@ def write_page(
         "data": as_json(data),
         "style": texts["css"],
         "script": texts["js"],
-        "hash of style": _hash(texts["css"]),
-        "hash of script": _hash(texts["js"]),
+        "hash of style": csp_hash(texts["css"]),
+        "hash of script": csp_hash(texts["js"]),
     }
     # One pass over the page alone, so that nothing is replaced within a part.
     text = re.sub(r"@([a-z ]+)@", lambda match: parts[match[1]], texts["html"])
@@ -117,7 +117,8 @@ def write_page(
     return Written([path])
 
 
-def _hash(text: str) -> str:
+def csp_hash(text: str) -> str:
+    """Return the hash of a script or style sheet, as a Content-Security-Policy names it, after ``sha256-``."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 

@@ -23,8 +23,8 @@ def encode_labels(
 ) -> tuple[bytes, bytes]:
     """Encode the texts of links, and their places in the page; empty if no link has any.
 
-    If a page is linked more than once, the last place in :data:`inlink.protocol.PLACES` counts, because it says most:
-    the main part before the menu. The text is the first one there, or the first text if none is there.
+    If a page has several links to the same page, the place is the last of them in :data:`inlink.protocol.PLACES`, so
+    that a link in the main part takes precedence over one in the menu. The text is the first one in that place.
 
     Parameters
     ----------

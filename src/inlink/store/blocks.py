@@ -189,7 +189,7 @@ def anchors_of(pages: Pages, sources: UInt32Array, targets: UInt32Array) -> Stri
 
 
 class RawLink(NamedTuple):
-    """A link as a page has it: before redirects and merges.
+    """A link before redirects and merges.
 
     ``target`` is its page; None for a link that is not followed, which is no page by itself. ``place`` is one of
     :data:`inlink.protocol.PLACES`, or empty.

@@ -1,4 +1,4 @@
-"""Facts that a visit read from its page, kept in an event of their own directly after the visit's event.
+"""Facts of a page, stored in an event that follows the event of the visit.
 
 The payload is a :class:`StoredFacts` as a MessagePack array. Crawls of earlier versions, and spiders that read no
 facts, have no such event. Earlier versions ignore it.

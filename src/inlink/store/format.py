@@ -35,7 +35,7 @@ kind                  payload, after the head
 ``REPAIRED``          zeros, in place of damaged events; the head makes the same pages known
 ``CANONICAL``         a list of one page, which the page names as its canonical page from the next visit on,
                       or of none; carried data
-``FACTS``             what the visit directly before it read from the page: see :mod:`inlink.store.facts`
+``FACTS``             facts of the page of the visit directly before it: see :mod:`inlink.store.facts`
 ====================  ==================================================================================
 
 Integers and floats are little-endian. Times are Unix times in seconds.
