@@ -52,6 +52,11 @@ def test_fail_on_is_for_continuous_integration(tmp_path: Path) -> None:
     assert failed.stderr.endswith("inlink: checks with findings: broken\n")
     for arguments in (["--fail-on", "brocken"], ["--only", "x"], ["--safe-cells"]):
         assert run(tmp_path / "c", *arguments).exit_code == 2
+    for arguments, message in (
+        (["--since", "tomorrow"], "--since takes a crawl's folder"),
+        (["--csv", "/proc/none"], "/proc/none: cannot be written"),
+    ):
+        assert message in str(run(tmp_path / "c", *arguments).exception)
     assert run(tmp_path / "nothing").exit_code in (1, 2)
 
 
@@ -178,6 +183,9 @@ def test_a_saved_audit_can_be_read_again_and_damage_is_one_line(tmp_path: Path) 
         load_audit(tmp_path / "bad.json")
     with pytest.raises(ParameterError, match="no check 'x'"):
         audit(tmp_path / "c", only=["x"])
+    for wrong in ({"only": "broken"}, {"earlier": HOME}, {"foreign": "yes"}):
+        with pytest.raises(ParameterError, match=next(iter(wrong))):
+            audit(tmp_path / "c", **wrong)
 
 
 def test_an_empty_crawl(tmp_path: Path) -> None:

@@ -87,6 +87,8 @@ def test_ranking_by_content_links_leaves_the_menu_out(tmp_path: Path) -> None:
     folder = stored(tmp_path / "c", pages)
     run = CliRunner().invoke
     assert run(commands, ["-q", "rank", str(folder)]).exit_code == 0
+    missing = run(commands, ["-q", "top", str(folder), "--content"])
+    assert str(missing.exception).endswith(f"make it with inlink rank {folder} --content")
     ranked = run(commands, ["-q", "rank", str(folder), "--content"])
     assert ranked.stdout.startswith("pagerank-content: converged")
     best = run(commands, ["-q", "top", str(folder), "-n", "3"]).stdout.split("\n")

@@ -180,6 +180,18 @@ def test_new_numbers_leave_no_gap_and_graphs_have_nodes():
         inlink.whatif(inlink.Graph.from_arcs([], num_nodes=0), add=[(0, 1)])
 
 
+def test_nodes_are_a_list_and_names_can_be_encoded():
+    graph = inlink.Graph([("a", "b"), ("b", "a")])
+    with pytest.raises(ParameterError, match="must be a list of nodes"):
+        inlink.whatif(graph, nodes="ab")
+    with pytest.raises(ParameterError, match="UTF-8"):
+        inlink.whatif(graph, add=[("a\ud800", "b")])
+    # No node can have such a name.
+    assert "a\ud800" not in graph
+    with pytest.raises(UnknownNodeError):
+        graph.node("a\ud800")
+
+
 @given(edited())
 def test_edited_graphs_have_the_links(case):
     graph, add, remove = case

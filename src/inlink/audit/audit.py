@@ -14,6 +14,8 @@ from inlink.audit.checks import CHECKS, Check, Evidence, Level
 from inlink.audit.site import UNREACHED, CrawledSite
 from inlink.base.progress import track
 from inlink.base.table import counted
+from inlink.crawl.arguments import check_flags
+from inlink.crawl.intake import listed
 from inlink.errors import InputError, ParameterError
 
 __all__ = ["Audit", "CheckResult", "Verdict", "audit", "fetched_urls", "load_audit"]
@@ -150,15 +152,17 @@ def audit(
     inlink.errors.FolderError
         If the folder holds no crawl, or is damaged.
     inlink.errors.ParameterError
-        If a check is not known.
+        If a check is not known, or an argument has another type.
     """
-    names = list(CHECKS) if only is None else list(only)
+    check_flags(foreign=foreign)
+    names = list(CHECKS) if only is None else listed(only, "`only`")
     for name in names:
         if name not in CHECKS:
             raise ParameterError(f"there is no check {name!r}: the checks are {', '.join(CHECKS)}")
+    urls = frozenset(listed(earlier, "`earlier`"))
     site = CrawledSite(folder)
     try:
-        return _audit(site, os.fspath(folder), names, foreign, frozenset(earlier))
+        return _audit(site, os.fspath(folder), names, foreign, urls)
     finally:
         site.pages.close()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from inlink.audit.audit import Audit, CheckResult
+from inlink.base.disk import unwritable
 from inlink.base.folder import atomic_file
 from inlink.base.strings import Strings
 from inlink.base.table import counted
@@ -162,9 +163,12 @@ def write_csv(audit: Audit, folder: Path, *, safe_cells: bool = False) -> list[P
     Raises
     ------
     inlink.errors.OutputError
-        If a file cannot be written.
+        If the folder cannot be made, or a file cannot be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from None
     written = []
     for check in audit.checks:
         path = folder / f"{check.name}.csv"

@@ -8,6 +8,7 @@ import click
 from inlink.cli.options import Output, json_option
 from inlink.cli.remote import FolderOrUrl
 from inlink.cli.show import note, show_json, show_table
+from inlink.errors import ParameterError
 
 if TYPE_CHECKING:
     from inlink.audit.audit import Audit
@@ -143,5 +144,11 @@ def _earlier(site: Path, since: str, names: list[str] | None, foreign: bool) -> 
     path = Path(since)
     if path.is_file():
         return load_audit(path), []
-    folder = path if path.exists() else then(site, since).folder
+    try:
+        folder = path if path.exists() else then(site, since).folder
+    except ParameterError:
+        raise ParameterError(
+            f"--since takes a crawl's folder, a file of `inlink audit --json`, or a moment of {site} (a time such as "
+            f"2026-11-22T16:00:00, or an event such as #1200); got {since!r}"
+        ) from None
     return run(folder, only=names, foreign=foreign), fetched_urls(folder)

@@ -80,6 +80,13 @@ def top(
     from inlink.store.reader import is_crawl
 
     rows: list[dict[str, object]] = []
+    if content and isinstance(graph, Path):
+        if not is_crawl(graph):
+            raise ParameterError(f"{graph} is a graph: --content applies only to crawls")
+        if not (graph / "rankings" / name).exists():
+            raise ParameterError(
+                f"{graph} has no ranking {name!r}: make it with inlink rank {graph} --content"
+            )
     if isinstance(graph, str) or is_crawl(graph):
         rows, algorithm = _best_pages(graph, where, name, count, hubs, uncrawled, foreign, as_json)
     elif uncrawled or foreign:

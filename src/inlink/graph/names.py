@@ -25,8 +25,17 @@ MAX_NODES = NO_NODE
 
 
 def encode(name: str | bytes) -> bytes:
-    """A name as bytes; reverses :func:`decode`, also for bytes that are not UTF-8."""
-    return name if isinstance(name, bytes) else name.encode("utf-8", "surrogateescape")
+    """A name as bytes; reverses :func:`decode`, also for bytes that are not UTF-8.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If the name has a surrogate that stands for no byte.
+    """
+    try:
+        return name if isinstance(name, bytes) else name.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise ParameterError(f"a name must be text that UTF-8 can encode; got {name!r:.200}") from None
 
 
 def decode(raw: bytes) -> str:
@@ -125,7 +134,7 @@ class Names(Sequence[str]):
                 yield decode(raw)
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str | bytes) and self._search(encode(name)) is not None
+        return isinstance(name, str | bytes) and self._search(name) is not None
 
     def find(self, name: str | bytes) -> int:
         """The node with this name.
@@ -135,19 +144,23 @@ class Names(Sequence[str]):
         UnknownNodeError
             If no node has this name.
         """
-        node = self._search(encode(name))
+        node = self._search(name)
         if node is None:
             raise UnknownNodeError(f"no node is named {name!r}")
         return node
 
     def index(self, name: object, start: int = 0, stop: int | None = None) -> int:
         """The node with this name, as :meth:`find`. Raises ValueError if there is none, as the index of a list does."""
-        node = self._search(encode(name)) if isinstance(name, str | bytes) else None
+        node = self._search(name) if isinstance(name, str | bytes) else None
         if node is None or not start <= node < (len(self) if stop is None else stop):
             raise ValueError(f"no node is named {name!r}")
         return node
 
-    def _search(self, wanted: bytes) -> int | None:
+    def _search(self, name: str | bytes) -> int | None:
+        try:
+            wanted = encode(name)
+        except ParameterError:
+            return None
         low, high, guess = 0, len(self), self._next
         # Callers mostly ask for all names in their order: `dict(ranking)`, `[graph.degree(node) for node in graph]`.
         if guess < high and self.raw(guess) == wanted:
@@ -156,11 +169,11 @@ class Names(Sequence[str]):
         while low < high:
             middle = (low + high) // 2
             node = middle if self.order is None else int(self.order[middle])
-            name = self.raw(node)
-            if name == wanted:
+            raw = self.raw(node)
+            if raw == wanted:
                 self._next = node + 1
                 return node
-            if name < wanted:
+            if raw < wanted:
                 low = middle + 1
             else:
                 high = middle

@@ -246,6 +246,8 @@ def whatif(
     graph = as_graph(graph)
     before = Before(graph, damping, personalization, weighted, start, threads)
     edits = Edits(graph, add, remove, weighted=before.weighted)
+    if isinstance(nodes, str | bytes):
+        raise ParameterError(f"`nodes` must be a list of nodes, such as [node]; got {nodes!r:.200}")
     numbers = None if nodes is None else [edits.node(node) for node in nodes]
     solved = None
     if numbers is None or places:

@@ -46,7 +46,7 @@ def read_changes(path: Path, graph: Graph) -> tuple[list[Pair], list[Pair]]:
                 )
             source, target, sign = fields[:3]
             if sign not in sides:
-                raise InputError(f"{place}: the third field must be + or -; got {sign!r}")
+                raise InputError(f"{place}: the third field must be + or -; got {sign!r:.80}")
             link = _node(source, graph, place), _node(target, graph, place)
             other = sides["-" if sign == "+" else "+"]
             if link in other:
