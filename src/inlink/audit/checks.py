@@ -260,10 +260,10 @@ def orphans(evidence: Evidence) -> Iterator[Row]:
         yield url, "sitemap", f"links lead to {site.url(other)}" if linked else "no links"
     for url in sorted(evidence.earlier):
         page = site.pages.table.page_of(url)
-        known = page < len(site.own)
-        if known and (site.in_sitemap[page] or site.inlinks[site.survivor[page]] or page in homes):
+        is_known = page < len(site.own)
+        if is_known and (site.in_sitemap[page] or site.inlinks[site.survivor[page]] or page in homes):
             continue
-        yield url, "earlier crawl", "no links" if known else "no longer known"
+        yield url, "earlier crawl", "no links" if is_known else "no longer known"
 
 
 @_check(

@@ -95,10 +95,10 @@ def _groups(site: CrawledSite) -> list[UInt32Array]:
     for page in np.flatnonzero(site.fetched).tolist():
         parts = urlsplit(site.url(page))
         folders = parts.path.split("/")[1:-1]
-        for level, (known, group) in enumerate(zip(numbers, groups, strict=True)):
+        for level, (names, group) in enumerate(zip(numbers, groups, strict=True)):
             if level <= len(folders):
                 name = (parts.netloc, *folders[:level])
-                group[page] = known.setdefault(name, len(known) + 1)
+                group[page] = names.setdefault(name, len(names) + 1)
     return groups
 
 

@@ -100,8 +100,8 @@ def _changes(
     if change.new:
         more = ", …" if len(change.new) > _NAMED else ""
         note(f"{counted(len(change.new), 'new page')}: {', '.join(map(str, change.new[:_NAMED]))}{more}")
-    if known := len(add) - change.added:
-        note(f"{counted(known, 'link')} to add: already in the graph")
+    if repeated := len(add) - change.added:
+        note(f"{counted(repeated, 'link')} to add: already in the graph")
     answer = {
         "added": change.added,
         "removed": change.removed,
