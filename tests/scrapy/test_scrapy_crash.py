@@ -302,14 +302,14 @@ def test_ctrl_c(tmp_path, nursery):
 def test_a_full_disk(tmp_path, nursery):
     """One line says so, the spider ends, nothing is lost, and with room again it goes on."""
     with Site(web(SIZE)) as site:
-        full = nursery.start(tmp_path / "c", site.url("/0"), limit=8_000)
+        full = nursery.start(tmp_path / "c", site.url("/0"), limit=40_000)
         assert full.wait() == 1
         assert len(full.errors) == 1, full.log
         assert "cannot be written" in full.errors[0]
         assert "Traceback" not in full.log
         assert "'finish_reason': 'inlink_failed'" in full.log
         done = {url.removeprefix(site.url("")) for what, url, _ in told(tmp_path / "c") if what == "crawled"}
-        assert 10 < len(done) < SIZE
+        assert 0 < len(done) < SIZE
         site.asked.clear()
         more = nursery.start(tmp_path / "c", site.url("/0"))
         assert more.wait() == 0
