@@ -15,7 +15,7 @@ CHECKED := $(CURDIR)/.cache/checkedcode
 WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
 # tests with targets of their own
 APART := --ignore=tests/bench --ignore=tests/install
-.PHONY: demo dashboard docs man test bench-test bounds mutants mutants-python quick coverage search torture tables proto wheel wheel-test clean
+.PHONY: demo dashboard docs man test soak bench-test bounds mutants mutants-python quick coverage search torture tables proto wheel wheel-test clean
 
 $(VENV)/made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "inlink needs Python 3.11 or newer")'
@@ -43,7 +43,7 @@ test: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(MAKE) --no-print-directory machinecode
-	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(APART)
+	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(APART) -m "not soak"
 	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m bench house
 ifeq ($(shell uname -s),Linux)
 	$(MAKE) --no-print-directory wheel-test
@@ -101,7 +101,11 @@ man: $(VENV)/ready
 
 # all tests but those marked slow: about half of the time of all
 quick: machinecode
-	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(APART) -m "not slow"
+	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(APART) -m "not slow and not soak"
+
+# What `make test` leaves out: more examples, rounds, sites and faults of the same kinds. A job of its own in CI.
+soak: machinecode
+	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(APART) -m "soak or hypothesis" --hypothesis-profile=soak
 
 # the tables of settings in the docs, from the one table in the code
 tables: $(VENV)/ready

@@ -24,12 +24,14 @@ ROOT = Path(__file__).parents[1]
 # There is no deadline because the first call of a kernel compiles it.
 settings.register_profile(
     "inlink",
-    max_examples=60,
+    max_examples=30,
     derandomize=True,
     database=None,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
+# `make soak` tries more of them, the same each time.
+settings.register_profile("soak", settings.get_profile("inlink"), max_examples=100)
 # `make search` tries random examples, and failures of earlier searches first.
 settings.register_profile(
     "search",

@@ -164,7 +164,7 @@ def test_machine_code_gives_what_numba_gives_and_does_not_load_it(made: Path):
     assert "('Found', [2.5, 0.0, 0.5], 3)" in ahead.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_two_folders_give_the_same_library_and_it_names_neither(tmp_path: Path):
     """A short form of the two builds of a release: one module, with exceptions that name source files."""
     pytest.importorskip("ziglang", reason="the C compiler of PyPI's ziglang is not installed")

@@ -26,7 +26,7 @@ from storefolders import look_up
 
 pytestmark = pytest.mark.slow
 
-ROUNDS = 15
+ROUNDS = 8
 
 
 def links_of(url: str) -> list[str]:
@@ -232,11 +232,11 @@ def test_killed_many_times_nothing_is_lost(tmp_path):
         seen, error = finish(looking)
     assert looking.returncode == 0, error
     rounds, looks, pages, events, _, _ = map(int, seen.split())
-    assert rounds > 20
+    assert rounds > 10
     assert looks > 1
     assert events > 10
-    assert told.calls > 200
-    assert len(told.crawled) > 50
+    assert told.calls > 100
+    assert len(told.crawled) > 25
     with opened(folder, Clock()) as crawl:
         assert crawl.view.info().pages >= pages
         assert crawl.view.info().events >= events

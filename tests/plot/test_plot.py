@@ -311,7 +311,7 @@ def test_the_best_neighbours_are_chosen():
     assert sizes.argmax() == biggest
 
 
-@pytest.mark.parametrize("nodes", [60, 200])
+@pytest.mark.parametrize("nodes", [60, pytest.param(200, marks=pytest.mark.soak)])
 def test_each_node_has_a_label_that_covers_neither_labels_nor_discs(nodes: int):
     pairs = random_graph(500, 3000).edges.numbers
     graph = Graph.from_arcs([[f"https://a.example/f{k % 7}/page-{k}.html" for k in arc] for arc in pairs])
@@ -414,7 +414,7 @@ def pictures(graph: Graph) -> list[Axes]:
     ]
 
 
-@pytest.mark.parametrize("suffix", [".png", ".svg", ".PNG", ".pdf"])
+@pytest.mark.parametrize("suffix", [".svg", ".PNG", ".pdf"])
 def test_the_same_picture_is_the_same_file(tmp_path: Path, suffix: str):
     found = []
     for run in ("one", "two"):

@@ -21,7 +21,7 @@ from spiderruns import pages_of
 
 pytestmark = pytest.mark.slow
 
-ROUNDS = 14
+ROUNDS = 8
 SIZE = 300
 
 SPIDER = """

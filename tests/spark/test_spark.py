@@ -85,6 +85,7 @@ def test_a_task_that_is_killed_is_repeated(crawl, spark, tmp_path):
     assert kill.killed >= 2
 
 
+@pytest.mark.soak
 @needs_proc
 def test_a_file_that_kills_every_task_is_named_and_the_build_goes_on_later(crawl, spark, tmp_path):
     tracker = spark.sparkContext.statusTracker()
@@ -158,6 +159,7 @@ def test_the_command_refuses_options_that_it_cannot_serve(crawl, spark):
     assert not Path("g").exists()
 
 
+@pytest.mark.soak
 @needs_proc
 def test_spark_submit_runs_the_script_and_a_lost_executor_is_replaced(crawl, tmp_path):
     import pyspark

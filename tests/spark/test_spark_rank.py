@@ -154,7 +154,7 @@ def test_a_folder_is_ranked_as_on_one_machine(spark, graph):
     assert ranking.parameters["weighted"]
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @needs_proc
 def test_killed_tasks_do_not_change_a_bit(spark, graph):
     options: dict[str, Any] = {"method": "power", "tol": None, "max_iter": 6, "weighted": False}
@@ -177,7 +177,7 @@ def test_killed_tasks_do_not_change_a_bit(spark, graph):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("weighted", [True, pytest.param(False, marks=pytest.mark.soak)])
 def test_a_table_of_arcs_is_ranked_as_a_graph(spark, graph, weighted):
     n = graph.num_nodes
     exact = inlink.pagerank(graph, tol=1e-13, weighted=weighted).values
