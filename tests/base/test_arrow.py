@@ -289,6 +289,22 @@ def test_a_frame_of_dask_is_read_by_partitions():
         inlink.read(Partitioned([frame, pandas.DataFrame({"s": [None], "t": ["b"], "w": [1.0]})]))
 
 
+@pytest.mark.parametrize(
+    "dtype", ["string[pyarrow]", "string[python]", pa.string(), pa.large_string(), object]
+)
+def test_strings_of_any_dtype_of_pandas_are_names(dtype: Any):
+    pandas = pytest.importorskip("pandas")
+    if isinstance(dtype, pa.DataType):
+        dtype = pandas.ArrowDtype(dtype)
+    frame = pandas.DataFrame({"s": ["", "a", "é", "a"], "t": ["x", "b", "c", "a"]}, dtype=dtype)
+    # Rows of a slice do not begin at the first byte.
+    assert set(inlink.read(frame[1:]).edges) == {("a", "b"), ("a", "a"), ("é", "c")}
+    assert inlink.read(frame[:0]).num_nodes == 0
+    frame.iloc[2, 1] = None
+    with pytest.raises(ParameterError, match=r"column 't' of dtype .* must have strings in each row"):
+        inlink.read(frame[1:])
+
+
 def test_pandas_goes_through_numpy(monkeypatch: pytest.MonkeyPatch):
     pandas = pytest.importorskip("pandas")
     monkeypatch.setattr(pandas.DataFrame, "__arrow_c_stream__", None)

@@ -8,7 +8,7 @@ import numpy as np
 
 from inlink.base.arrays import AnyArray
 from inlink.base.arrow import batches_of
-from inlink.base.strings import Strings
+from inlink.base.strings import Strings, from_arrow
 from inlink.errors import ParameterError
 from inlink.graph.batches import ArcBatch
 from inlink.graph.checks import check_weights, integers
@@ -121,6 +121,10 @@ def _pandas(frame: Any) -> tuple[list[str], Callable[[Sequence[int]], Iterator[l
 
 
 def _column(series: Any, name: str) -> AnyArray | Strings:
+    kind = series.dtype
+    in_arrow = getattr(kind, "storage", "") == "pyarrow" or str(kind).endswith("string[pyarrow]")
+    if in_arrow and not series.hasnans:
+        return from_arrow(series.array.__arrow_array__())
     values = series.to_numpy()
     if values.dtype.kind in "iuf":
         return np.ascontiguousarray(values)
