@@ -63,6 +63,21 @@ def graphs(draw: st.DrawFn, *kinds: Any, weighted: bool = False, min_nodes: int 
     return graph
 
 
+@st.composite
+def graphs_of_any_weights(draw: st.DrawFn) -> Any:
+    """Graphs whose edges have two attributes, each missing, 0, 1, above 1, or rarely below 0."""
+    graph = draw(graphs())
+    values = st.sampled_from([None, 0, 0.5, 1, 10.0, *([-1] if draw(st.integers(0, 9)) == 0 else [])])
+    for *_, data in graph.edges(data=True):
+        for name in ("weight", "cost"):
+            if (value := draw(values)) is not None:
+                data[name] = value
+    for node, data in graph.nodes(data=True):
+        if draw(st.booleans()):
+            data["percolation"], data["share"] = 0.5, 0.25 + 0.5 * (node == "a")
+    return graph
+
+
 def close(found: dict[Any, float], expected: dict[Any, float], tolerance: float = 1e-9) -> None:
     assert list(found) == list(expected) or set(found) == set(expected)
     for node, value in expected.items():
@@ -255,6 +270,26 @@ def _converges(graph: Any, sweeps: int) -> bool:
     return True
 
 
+VIEWS = (
+    lambda graph: graph,
+    lambda graph: graph.reverse(copy=False) if graph.is_directed() else graph,
+    lambda graph: graph.subgraph([*graph][1::2]),
+    lambda graph: nx.subgraph_view(graph, filter_edge=lambda *ends: 3 not in ends[:2]),
+)
+
+
+@given(graphs_of_any_weights(), st.sampled_from(VIEWS))
+def test_conversions_are_networkxs_own_to_a_sparse_matrix(graph: Any, view: Any):
+    graph = view(graph)
+    assume(len(graph))
+    assert (backend._matrix(graph, [*graph]) != nx.to_scipy_sparse_array(graph, weight=None)).nnz == 0
+    assume(all(data.get("cost", 1) >= 0 for *_, data in graph.edges(data=True)))
+    link = converted(graph, "cost")
+    assert (link.weights.to_scipy() != nx.to_scipy_sparse_array(graph, weight="cost")).nnz == 0
+    counts = nx.to_scipy_sparse_array(graph, weight=None)
+    assert (link.graph.to_scipy() != counts).nnz == 0
+
+
 @given(graphs(nx.Graph, nx.DiGraph, weighted=True))
 def test_a_converted_graph_converts_back(graph: Any):
     link = converted(graph, "weight")
@@ -326,21 +361,6 @@ def agree_with_networkx(call: tuple[str, dict[str, Any]], found: Any, graph: Any
         # inlink answers more than NetworkX, such as Katz centrality of a single node.
         return
     close(found, expected, 1e-6 if name.startswith("eigen") else 1e-9)
-
-
-@st.composite
-def graphs_of_any_weights(draw: st.DrawFn) -> Any:
-    """Graphs whose edges have two attributes, each missing, 0, 1, above 1, or rarely below 0."""
-    graph = draw(graphs())
-    values = st.sampled_from([None, 0, 0.5, 1, 10.0, *([-1] if draw(st.integers(0, 9)) == 0 else [])])
-    for *_, data in graph.edges(data=True):
-        for name in ("weight", "cost"):
-            if (value := draw(values)) is not None:
-                data[name] = value
-    for node, data in graph.nodes(data=True):
-        if draw(st.booleans()):
-            data["percolation"], data["share"] = 0.5, 0.25 + 0.5 * (node == "a")
-    return graph
 
 
 def change(graph: Any, data: st.DataObject) -> None:
