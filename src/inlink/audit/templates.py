@@ -17,6 +17,7 @@ counted by hashes in one pass.
 
 import os
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -27,7 +28,7 @@ from inlink.graph.graph import Graph
 from inlink.protocol import PLACES
 from inlink.sources.crawlgraph import CrawlGraph
 
-__all__ = ["LEAST_PAGES", "TEMPLATE_PLACES", "content_graph", "template_links"]
+__all__ = ["LEAST_PAGES", "TEMPLATE_PLACES", "LinkKinds", "content_graph", "template_links"]
 
 LEAST_PAGES = 8
 """Minimum number of fetched pages of a group, and minimum number of targets of a text."""
@@ -130,6 +131,43 @@ def content_graph(graph: Graph, folder: str | os.PathLike[str]) -> Graph:
         np.column_stack([sources[kept], graph.out_rows.nodes[kept]]), num_nodes=graph.num_nodes
     )
     return CrawlGraph(Path(folder), content)
+
+
+class LinkKinds:
+    """Whether links of a crawl are template links or content links. All visits are read.
+
+    Parameters
+    ----------
+    folder : path-like
+        The crawl's folder.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If the folder holds no crawl, or is damaged.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        site = CrawledSite(folder)
+        try:
+            template = template_links(site)
+            judged = np.isin(site.links.sources, np.fromiter(site.facts, np.uint32))
+            pairs = _pairs(site.links.sources, site.targets)
+        finally:
+            site.pages.close()
+        self._template, self._content = (np.unique(pairs[judged & kind]) for kind in (template, ~template))
+
+    def kind(self, source: int, target: int) -> Literal["template", "content", "not judged"]:
+        """Return the kind of the links from a page to another. Of several links, a content link takes precedence.
+
+        Links of pages without facts, of foreign pages, and of a page to itself are not judged.
+        """
+        pair = np.uint64(source << 32 | target)
+        for kind, pairs in (("content", self._content), ("template", self._template)):
+            place = int(np.searchsorted(pairs, pair))
+            if place < len(pairs) and pairs[place] == pair:
+                return kind  # type: ignore[return-value]
+        return "not judged"
 
 
 def _pairs(sources: UInt32Array, targets: UInt32Array) -> UInt64Array:
