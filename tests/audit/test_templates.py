@@ -81,6 +81,17 @@ def test_labels_are_those_of_a_count_by_dictionaries(
         site.pages.close()
 
 
+def test_pages_without_a_folder_are_no_group_of_folders(tmp_path: Path) -> None:
+    # Six of eight pages at the root have the link, but not half of the host's pages.
+    pages = {f"{HOST}{k}": [Link(f"{HOST}t", text="a text")] if k < 6 else [] for k in range(8)}
+    folder = stored(tmp_path / "c", {**pages, **{f"{HOST}x/y/{k}": [] for k in range(9)}})
+    site = CrawledSite(folder)
+    try:
+        assert template_links(site).tolist() == by_dictionaries(site) == [False] * 6
+    finally:
+        site.pages.close()
+
+
 def test_links_and_why_show_the_kind_of_each_link(tmp_path: Path) -> None:
     menu = [Link(HOST, text="Home"), Link(f"{HOST}p1", text="First")]
     pages = {f"{HOST}p{k}": [*menu, Link(f"{HOST}p0", text=f"see {k}")] for k in range(9)}
