@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar
 
@@ -148,17 +148,62 @@ def _asked(ask: Callable[[str], Answer], search: "Search", name: str, place: Pat
     try:
         return ask(name)
     except UnknownNodeError:
-        advice = "search with `inlink find`"
-        for text, ends in ((f"/{name}", True), (name, True), (name, False)) if name else ():
-            names, searched = _first(search, text, ends)
-            if len(names) == 1 and searched and ends:
+        names, is_end = _candidates(search, name)
+        if len(names) == 1 and is_end:
+            note(f"{name} is {names[0]}")
+            return ask(names[0])
+        raise _unclear(name, names, is_end, place) from None
+
+
+def _candidates(search: "Search", name: str, *, whole_parts: bool = False) -> tuple[list[str], bool]:
+    """The first names that end with a name, or contain it, and whether they are all that end with it.
+
+    ``whole_parts``: only names that end with whole parts of a path.
+    """
+    forms = [(f"/{name}", True), (name, True), (name, False)] if name else []
+    for text, ends in forms[:1] if whole_parts else forms:
+        names, searched = _first(search, text, ends)
+        if names or not searched:
+            return names, ends and searched
+    return [], True
+
+
+def _unclear(name: str, names: list[str], is_end: bool, place: Path | str) -> UnknownNodeError:
+    """The error for a name that is not known, with other names."""
+    some = ", ".join(map(printable, names[: _MOST - 1])) + (", …" if len(names) == _MOST else "")
+    if is_end and len(names) > 1:
+        return UnknownNodeError(
+            f"{name!r} is not known in {place}, and is the end of several names: did you mean {some}?"
+        )
+    advice = f"did you mean {some}?" if names else "search with `inlink find`"
+    return UnknownNodeError(f"{name!r} is not known in {place}: {advice}")
+
+
+def resolver(graph: "Graph", place: Path) -> Callable[[str, bool], str]:
+    """Return a function that returns the full name of a node, by the end of its name too.
+
+    Its second argument is whether the node may be new. Then a name that does not stand for a node is returned as it is.
+    Names that end with it count only if they end with whole parts of a path, and a URL stands for itself.
+    """
+    from inlink.graph.neighbours import node_of
+
+    @cache
+    def full_name(name: str, may_be_new: bool) -> str:
+        assert graph.names is not None
+        try:
+            return graph.names[node_of(graph, name)]
+        except UnknownNodeError:
+            if may_be_new and "://" in name:
+                return name
+            names, is_end = _candidates(partial(_nodes, graph), name, whole_parts=may_be_new)
+            if len(names) == 1 and is_end:
                 note(f"{name} is {names[0]}")
-                return ask(names[0])
-            if names:
-                more = ", …" if len(names) == _MOST else ""
-                advice = f"did you mean {', '.join(map(printable, names[: _MOST - 1]))}{more}?"
-                break
-        raise UnknownNodeError(f"{name!r} is not known in {place}: {advice}") from None
+                return names[0]
+            if may_be_new and not names and is_end:
+                return name
+            raise _unclear(name, names, is_end, place) from None
+
+    return full_name
 
 
 def _first(search: "Search", text: str, ends: bool) -> tuple[list[str], bool]:
