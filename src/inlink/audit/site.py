@@ -166,6 +166,7 @@ class CrawledSite:
                     if len(stored.places) == count:
                         places[row] = np.frombuffer(stored.places, np.uint8)
                 task.advance(1)
+        frames.unload()
         sources = np.repeat(fetched, counts)
         others = targets != sources
         return SiteLinks(sources[others], targets[others], texts[others], places[others])
@@ -196,6 +197,7 @@ class CrawledSite:
             if source != page:
                 page, of_page = source, self.pages.frames.anchors(int(self._visits[source]) - 1)
             texts.append(of_page.get(target, ""))
+        self.pages.frames.unload()
         return texts
 
     def hops(self, page: int) -> list[Hop]:
@@ -233,6 +235,7 @@ class CrawledSite:
         prints = fields_at(
             self.pages.frames.at(self._visits[pages] - np.uint64(1)), payloads, VisitRecord, "fingerprint"
         )
+        self.pages.frames.unload()
         return pages[prints != 0], prints[prints != 0]
 
     # -- the site as a graph ------------------------------------------------------------------------------------------
