@@ -1,5 +1,6 @@
 """Template links: compared with a count by dictionaries, and on a site whose menu would win."""
 
+import json
 from collections import Counter, defaultdict
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -78,6 +79,53 @@ def test_labels_are_those_of_a_count_by_dictionaries(
         assert template_links(site).tolist() == by_dictionaries(site)
     finally:
         site.pages.close()
+
+
+def test_pages_without_a_folder_are_no_group_of_folders(tmp_path: Path) -> None:
+    # Six of eight pages at the root have the link, but not half of the host's pages.
+    pages = {f"{HOST}{k}": [Link(f"{HOST}t", text="a text")] if k < 6 else [] for k in range(8)}
+    folder = stored(tmp_path / "c", {**pages, **{f"{HOST}x/y/{k}": [] for k in range(9)}})
+    site = CrawledSite(folder)
+    try:
+        assert template_links(site).tolist() == by_dictionaries(site) == [False] * 6
+    finally:
+        site.pages.close()
+
+
+def test_links_and_why_show_the_kind_of_each_link(tmp_path: Path) -> None:
+    menu = [Link(HOST, text="Home"), Link(f"{HOST}p1", text="First")]
+    pages = {f"{HOST}p{k}": [*menu, Link(f"{HOST}p0", text=f"see {k}")] for k in range(9)}
+    folder = stored(tmp_path / "c", {HOST: menu, **pages})
+    with inlink.Crawl(folder) as crawl:
+        # The links of a page without facts cannot be judged.
+        crawl.seed([f"{HOST}bare"])
+        crawl.crawled(f"{HOST}bare", [HOST, f"{HOST}p0"])
+        bare = crawl.view.number(f"{HOST}bare")
+    run = CliRunner().invoke
+    answer = json.loads(run(commands, ["links", str(folder), f"{HOST}p0", "--template", "--json"]).stdout)
+    kinds = {row["url"]: row["kind"] for row in answer["outlinks"]}
+    assert kinds == {HOST: "template", f"{HOST}p1": "template", f"{HOST}p0": "not judged"}
+    kinds = {row["url"]: row["kind"] for row in answer["inlinks"]}
+    linkers = {f"{HOST}p{k}": "content" for k in range(1, 9)}
+    assert kinds == {**linkers, f"{HOST}p0": "not judged", f"{HOST}bare": "not judged"}
+    shown = run(commands, ["links", str(folder), HOST, "--template"]).stdout.splitlines()
+    assert f"    {bare:016x} {HOST}bare\tnot judged" in shown
+    assert f"    {1:016x} {HOST}p0\ttemplate" in shown
+    assert not [
+        line for line in run(commands, ["links", str(folder), HOST]).stdout.splitlines() if "\t" in line
+    ]
+    reasons = json.loads(run(commands, ["why", str(folder), f"{HOST}p1", "--template", "--json"]).stdout)
+    own = [row["url"] == f"{HOST}p1" for row in reasons["inlinks"]]
+    assert reasons["kinds"] == ["not judged" if itself else "template" for itself in own]
+    assert len(own) > 1
+    lines = run(commands, ["why", str(folder), f"{HOST}p1", "--template"]).stdout.splitlines()
+    assert f"  template link from {HOST}p2" in lines
+    (tmp_path / "links.tsv").write_text("a\tb\n")
+    for place, message in (
+        (tmp_path / "links.tsv", "is a graph: --template applies only to crawls"),
+        ("http://127.0.0.1:9/v1/crawls/c", "run it on the machine where the crawl's folder is"),
+    ):
+        assert message in str(run(commands, ["links", str(place), "a", "--template"]).exception)
 
 
 def test_ranking_by_content_links_leaves_the_menu_out(tmp_path: Path) -> None:

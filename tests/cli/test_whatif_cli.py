@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 import inlink
 from inlink.cli import commands
 from inlink.errors import InlinkError
+from inlink.protocol import Link, PageFacts
 
 LINKS = "home\tguide\nhome\tnews\nguide\thome\nnews\thome\nnews\tstory\nstory\thome\nguide\tinstall\n"
 
@@ -62,6 +63,77 @@ def test_suggestions_can_be_read_as_changes(site: Path, tmp_path: Path):
     (tmp_path / "from.txt").write_text("news\n")
     options = "--suggest", 2, "--raise", tmp_path / "pages.txt", "--from", tmp_path / "from.txt"
     assert [line.split("\t")[0] for line in run("whatif", site, *options).stdout.splitlines()] == ["news"]
+
+
+def test_links_are_suggested_from_plausible_pages_only(tmp_path: Path):
+    root = "https://example.org/"
+    menu = [Link(root, place="nav"), Link(f"{root}en/legal", place="nav")]
+    target = f"{root}en/target"
+
+    def facts(title: str, language: str = "en-GB") -> PageFacts:
+        return PageFacts(title=title, language=language)
+
+    plain = {f"{root}other/{k}": ([], facts(f"Filler {k}")) for k in range(80)}
+    pages = {
+        root: ([*map(Link, plain), Link(f"{root}blog/b"), Link(f"{root}en/a")], facts("Home")),
+        **plain,
+        # Near in folder; near in the title; of unknown language; of another language; in a menu only; with many links.
+        f"{root}en/a": ([Link(f"{root}{path}") for path in ("en/b", "en/x", "de/a", "en/full")], facts("A")),
+        f"{root}en/b": ([Link(f"{root}en/a")], facts("B")),
+        f"{root}blog/b": ([Link(f"{root}en/b")], facts("On zebras")),
+        f"{root}en/x": ([Link(f"{root}en/a")], facts("X", "")),
+        f"{root}de/a": ([Link(f"{root}en/a")], facts("Zebras", "de")),
+        f"{root}en/legal": ([], facts("Legal notice")),
+        f"{root}en/full": ([Link(f"{root}f{k}") for k in range(100)], facts("Full")),
+        target: ([], facts("All zebras", "en")),
+    }
+    with inlink.Crawl(tmp_path / "crawl", politeness=inlink.Politeness(delay=0)) as crawl:
+        crawl.seed([root])
+        crawl.sitemap([(target, None, None)])
+        for url, (links, read) in pages.items():
+            crawl.crawled(url, [*menu, *links], facts=read)
+    (tmp_path / "pages.txt").write_text(f"{target}\n")
+    done = run("whatif", tmp_path / "crawl", "--suggest", 20, "--raise", tmp_path / "pages.txt")
+    assert {line.split("\t")[0] for line in done.stdout.splitlines()} == {
+        f"{root}{path}" for path in ("en/a", "en/b", "en/x", "blog/b")
+    }
+    assert (
+        "may link; left out: 100 without links, or not crawled; 1 in another language; 1 linked by menus and footers "
+        "only; 81 near neither in folder nor in title; 1 with 100 links or more\n"
+    ) in done.stderr
+
+
+def test_pages_of_changes_are_named_as_elsewhere(tmp_path: Path):
+    root = "https://example.org/"
+    names = ("", "docs/install.html", "docs/a/index.html", "docs/b/index.html", "docs/reinstall.html")
+    with inlink.Crawl(tmp_path / "crawl", politeness=inlink.Politeness(delay=0)) as crawl:
+        crawl.seed([root])
+        [lease] = crawl.next(1)
+        crawl.crawled(lease, links=[f"{root}{name}" for name in names[1:]])
+    file = tmp_path / "changes.tsv"
+
+    def answer(text: str) -> tuple[dict, str]:
+        file.write_text(text)
+        done = run("whatif", tmp_path / "crawl", file, "--json")
+        return json.loads(done.stdout or "{}"), f"{done.stderr}{done.exception or ''}"
+
+    # The end of a URL, another form of it, and the hash of a page.
+    changes, said = answer(f"install.html\ta/index.html\t+\nHTTPS://EXAMPLE.org\t{1:016x}\t-\n")
+    assert (changes["added"], changes["removed"], changes["new"]) == (1, 1, [])
+    assert said.count("inlink: install.html is https://example.org/docs/install.html\n") == 1
+    # A part of a path may be a new page; a removed link is between known pages.
+    changes, _ = answer(f"{root}\tstall.html\t+\n{root}\t{root}index.html\t+\n")
+    assert changes["new"] == ["stall.html", f"{root}index.html"]
+    _, said = answer(f"{root}\tinstall.html\t-\n{root}\tindex.html\t-\n")
+    ends = ", ".join(f"{root}{name}" for name in names[2:4])
+    assert said.endswith(
+        f"line 2: 'index.html' is not known in {tmp_path / 'crawl'}, and is the end of several names: "
+        f"did you mean {ends}?"
+    )
+    _, said = answer(f"index.html\t{root}\t+\n")
+    assert f"line 1: 'index.html' is not known in {tmp_path / 'crawl'}, and is the end of several" in said
+    _, said = answer(f"{root}\tnowhere.html\t-\n")
+    assert "line 1: 'nowhere.html' is not known" in said
 
 
 @pytest.mark.parametrize(

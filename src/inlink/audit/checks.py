@@ -79,13 +79,11 @@ class Evidence:
         """Yield the links whose raw target is among some pages: target, page, text, place."""
         links = self.site.links
         rows = np.flatnonzero(wrong[links.targets])
-        for row in rows[np.argsort(links.targets[rows], kind="stable")].tolist():
-            yield (
-                int(links.targets[row]),
-                int(links.sources[row]),
-                self.site.texts[links.texts[row]],
-                place_named(int(links.places[row])),
-            )
+        texts = self.site.texts_of(rows)
+        for k in np.argsort(links.targets[rows], kind="stable").tolist():
+            row = int(rows[k])
+            place = place_named(int(links.places[row]))
+            yield int(links.targets[row]), int(links.sources[row]), texts[k], place
 
 
 class Check(NamedTuple):

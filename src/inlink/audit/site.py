@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inlink.base.arrays import BoolArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array
+from inlink.base.arrays import BoolArray, Int64Array, UInt8Array, UInt16Array, UInt32Array, UInt64Array
 from inlink.base.progress import track
 from inlink.base.table import counted
 from inlink.crawl.settings import stored
@@ -54,13 +54,14 @@ _MOST_REASONS = 2000
 class SiteLinks(NamedTuple):
     """The links of all fetched own pages, sorted by source, without links of a page to itself.
 
-    ``targets`` are pages before redirects and merges. ``texts`` are positions in :attr:`CrawledSite.texts`. ``places``
-    are the bytes of :attr:`inlink.store.facts.StoredFacts.places`.
+    ``targets`` are pages before redirects and merges. ``texts`` are hashes of the texts, 0 for links without a text:
+    :meth:`CrawledSite.texts_of` reads the texts. ``places`` are the bytes of
+    :attr:`inlink.store.facts.StoredFacts.places`.
     """
 
     sources: UInt32Array
     targets: UInt32Array
-    texts: UInt32Array
+    texts: Int64Array
     places: UInt8Array
 
 
@@ -96,8 +97,8 @@ class CrawledSite:
         The seeds, as the pages that they were merged into.
     facts : dict of int to PageFacts
         The facts of fetched pages, if the crawl has them.
-    texts : list of str
-        The distinct texts of links. The first is empty.
+    links : SiteLinks
+        The links of fetched pages.
 
     Raises
     ------
@@ -123,7 +124,6 @@ class CrawledSite:
         self.fetched: BoolArray = self.own & (self._visits > 0)
         noindex = np.zeros(count, np.bool_)
         self.facts: dict[int, PageFacts] = {}
-        self.texts = [""]
         self.links = self._read(noindex)
         succeeded = (self.status >= 200) & (self.status < 300)
         self.indexable: BoolArray = self.fetched & (self.states == CRAWLED) & succeeded & ~noindex
@@ -141,32 +141,35 @@ class CrawledSite:
 
     def _read(self, noindex: BoolArray) -> SiteLinks:
         """Read the visits of fetched pages: their links, directives and facts."""
-        frames, numbers = self.pages.frames, {"": 0}
-        fetched = np.flatnonzero(self.fetched)
-        rows: list[tuple[UInt32Array, UInt32Array, UInt8Array]] = []
+        frames = self.pages.frames
+        fetched = np.flatnonzero(self.fetched).astype(np.uint32)
+        visits = self._visits[fetched] - np.uint64(1)
+        log = frames.at(visits)
+        noindex[fetched] = (fields_at(log, visits, Head, "flags") & NOINDEX) != 0
+        counts = fields_at(log, visits, Head, "listed").astype(np.int64)
+        ends = np.cumsum(counts)
+        total = int(counts.sum())
+        targets, texts = np.empty(total, np.uint32), np.zeros(total, np.int64)
+        places = np.zeros(total, np.uint8)
         with track("reading pages", len(fetched), "pages") as task:
-            for page in fetched.tolist():
-                place = int(self._visits[page]) - 1
-                targets, stored = frames.list_at(place), frames.facts(place)
-                texts = frames.anchors(place)
-                words = [
-                    numbers.setdefault(texts.get(target, ""), len(numbers)) for target in targets.tolist()
-                ]
-                places = np.zeros(len(targets), np.uint8)
+            for page, place, end, count in zip(
+                fetched.tolist(), visits.tolist(), ends.tolist(), counts.tolist(), strict=True
+            ):
+                row = slice(end - count, end)
+                targets[row] = frames.list_at(place)
+                if words := frames.anchors(place).values():
+                    # The hash of an empty text is 0.
+                    texts[row] = np.fromiter(map(hash, words), np.int64, count)
+                stored = frames.facts(place)
                 if stored is not None:
                     self.facts[page] = stored.facts
-                    if len(stored.places) == len(targets):
-                        places = np.frombuffer(stored.places, np.uint8)
-                others = targets != page
-                rows.append((targets[others], np.array(words, np.uint32)[others], places[others]))
+                    if len(stored.places) == count:
+                        places[row] = np.frombuffer(stored.places, np.uint8)
                 task.advance(1)
-        visits = self._visits[fetched] - np.uint64(1)
-        flags = fields_at(self.pages.frames.at(visits), visits, Head, "flags")
-        noindex[fetched] = (flags & NOINDEX) != 0
-        self.texts = list(numbers)
-        sources = np.repeat(fetched.astype(np.uint32), [len(row[0]) for row in rows])
-        empty = (np.empty(0, np.uint32), np.empty(0, np.uint32), np.empty(0, np.uint8))
-        return SiteLinks(sources, *(np.concatenate(column) for column in zip(empty, *rows, strict=True)))
+        frames.unload()
+        sources = np.repeat(fetched, counts)
+        others = targets != sources
+        return SiteLinks(sources[others], targets[others], texts[others], places[others])
 
     # -- pages --------------------------------------------------------------------------------------------------------
 
@@ -184,6 +187,18 @@ class CrawledSite:
         """The number of chosen links to each page from other own pages, uint32[n]."""
         outside = chosen & (self.targets != self.links.sources)
         return np.bincount(self.targets[outside], minlength=len(self.own)).astype(np.uint32)
+
+    def texts_of(self, rows: Int64Array) -> list[str]:
+        """The texts of some links, by their rows in :attr:`links`. Increasing rows are read fastest."""
+        texts, of_page, page = [], dict[int, str](), -1
+        for source, target in zip(
+            self.links.sources[rows].tolist(), self.links.targets[rows].tolist(), strict=True
+        ):
+            if source != page:
+                page, of_page = source, self.pages.frames.anchors(int(self._visits[source]) - 1)
+            texts.append(of_page.get(target, ""))
+        self.pages.frames.unload()
+        return texts
 
     def hops(self, page: int) -> list[Hop]:
         """The steps from a page to the page that it was merged into, by redirects and canonical links."""
@@ -220,6 +235,7 @@ class CrawledSite:
         prints = fields_at(
             self.pages.frames.at(self._visits[pages] - np.uint64(1)), payloads, VisitRecord, "fingerprint"
         )
+        self.pages.frames.unload()
         return pages[prints != 0], prints[prints != 0]
 
     # -- the site as a graph ------------------------------------------------------------------------------------------

@@ -16,18 +16,20 @@ counted by hashes in one pass.
 """
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 import numpy as np
 
 from inlink.audit.site import CrawledSite
-from inlink.base.arrays import AnyArray, BoolArray, UInt32Array, UInt64Array
+from inlink.base.arrays import AnyArray, BoolArray, Int64Array, UInt32Array, UInt64Array
 from inlink.graph.graph import Graph
 from inlink.protocol import PLACES
 from inlink.sources.crawlgraph import CrawlGraph
 
-__all__ = ["LEAST_PAGES", "TEMPLATE_PLACES", "content_graph", "template_links"]
+__all__ = ["LEAST_PAGES", "TEMPLATE_PLACES", "LinkKinds", "content_graph", "template_links"]
 
 LEAST_PAGES = 8
 """Minimum number of fetched pages of a group, and minimum number of targets of a text."""
@@ -35,48 +37,67 @@ LEAST_PAGES = 8
 TEMPLATE_PLACES = ("nav", "header", "footer", "aside")
 """Places in which all links are template links."""
 
+_PART = 1 << 19
+"""Number of links that are sorted at once."""
+
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 def template_links(site: CrawledSite) -> BoolArray:
     """Return whether each link of a site is a template link, bool[links].
 
-    The links are sorted a few times. Keys are compared by hashes of 64 bits.
+    The links are sorted a few times, in parts. Keys are compared by hashes of 64 bits.
     """
     links = site.links
     template = np.isin(links.places, [PLACES.index(place) + 1 for place in TEMPLATE_PLACES])
-    with np.errstate(over="ignore"):
-        keys = _mixed(site.targets, _mixed(links.texts, links.places))
-    for groups in _groups(site):
-        sizes = np.bincount(groups[site.fetched], minlength=int(groups.max(initial=0)) + 1)
-        of_link = groups[links.sources]
-        template |= _on_most_pages(keys, links.sources, of_link, sizes)
-        steps = _on_most_pages(links.texts, links.sources, of_link, sizes) & (links.texts != 0)
-        template |= steps & (_number_of_targets(site, of_link) >= LEAST_PAGES)
+    groups = [(group, np.bincount(group[site.fetched], minlength=1)) for group in _groups(site)]
+    for _, sizes in groups:
+        # Pages that are in no group of this kind.
+        sizes[0] = 0
+    for rows in _parts(site.targets):
+        sources = links.sources[rows]
+        keys = _mixed(site.targets[rows], _mixed(links.texts[rows], links.places[rows]))
+        for group, sizes in groups:
+            of_link = group[sources]
+            number = _numbers(sources, _mixed(of_link, keys))
+            template[rows] |= _is_most(number, sizes[of_link])
+    for rows in _parts(links.texts):
+        rows = rows[links.texts[rows] != 0]
+        sources, texts = links.sources[rows], links.texts[rows]
+        for group, sizes in groups:
+            of_link = group[sources]
+            texts_in_group = _mixed(of_link, texts)
+            most = _is_most(_numbers(sources, texts_in_group), sizes[of_link])
+            steps = rows[most]
+            targets = _numbers(site.targets[steps], texts_in_group[most])
+            template[steps[targets >= LEAST_PAGES]] = True
     return template
 
 
-def _on_most_pages(keys: AnyArray, sources: UInt32Array, groups: AnyArray, sizes: AnyArray) -> BoolArray:
-    """Return for each link whether more than half of the pages of its group have its key, bool[links]."""
-    with np.errstate(over="ignore"):
-        key_in_group = _mixed(groups, keys)
-        on_page = _mixed(sources, key_in_group)
-    # A key counts once for each page.
-    _, first = np.unique(on_page, return_index=True)
-    distinct, counts = np.unique(key_in_group[first], return_counts=True)
-    number = counts[np.searchsorted(distinct, key_in_group)]
-    enough: BoolArray = (sizes[groups] >= LEAST_PAGES) & (2 * number > sizes[groups])
-    return enough
+def _parts(values: AnyArray) -> Iterator[Int64Array]:
+    """Yield the rows of values in parts, so that equal values are in the same part. A part is sorted in memory."""
+    parts = 1 + len(values) // _PART
+    part_of = (values % parts).astype(np.uint16)
+    for part in range(parts):
+        yield np.flatnonzero(part_of == part)
 
 
-def _number_of_targets(site: CrawledSite, groups: AnyArray) -> AnyArray:
-    """Return for each link the number of targets of links with its text in its group, int64[links]."""
-    with np.errstate(over="ignore"):
-        texts = _mixed(groups, site.links.texts)
-        pairs = _mixed(site.targets, texts)
-    _, first = np.unique(pairs, return_index=True)
-    distinct, counts = np.unique(texts[first], return_counts=True)
-    numbers: AnyArray = counts[np.searchsorted(distinct, texts)]
+def _is_most(pages: Int64Array, sizes: Int64Array) -> BoolArray:
+    """Return where a number of pages is more than half of a group that is large enough."""
+    most: BoolArray = (sizes >= LEAST_PAGES) & (2 * pages > sizes)
+    return most
+
+
+def _numbers(items: AnyArray, keys: UInt64Array) -> Int64Array:
+    """Return for each row the number of distinct items in all rows with its key, int64[rows]."""
+    order = np.lexsort((items, keys))
+    items, keys = items[order], keys[order]
+    is_new = np.ones((2, len(order)), np.bool_)
+    is_new[0, 1:] = keys[1:] != keys[:-1]
+    is_new[1, 1:] = is_new[0, 1:] | (items[1:] != items[:-1])
+    key = np.cumsum(is_new[0]) - 1
+    numbers = np.empty(len(order), np.int64)
+    numbers[order] = np.bincount(key[is_new[1]])[key] if len(order) else 0
     return numbers
 
 
@@ -130,6 +151,43 @@ def content_graph(graph: Graph, folder: str | os.PathLike[str]) -> Graph:
         np.column_stack([sources[kept], graph.out_rows.nodes[kept]]), num_nodes=graph.num_nodes
     )
     return CrawlGraph(Path(folder), content)
+
+
+class LinkKinds:
+    """Whether links of a crawl are template links or content links. All visits are read.
+
+    Parameters
+    ----------
+    folder : path-like
+        The crawl's folder.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If the folder holds no crawl, or is damaged.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        site = CrawledSite(folder)
+        try:
+            template = template_links(site)
+            judged = np.isin(site.links.sources, np.fromiter(site.facts, np.uint32))
+            pairs = _pairs(site.links.sources, site.targets)
+        finally:
+            site.pages.close()
+        self._template, self._content = (np.unique(pairs[judged & kind]) for kind in (template, ~template))
+
+    def kind(self, source: int, target: int) -> Literal["template", "content", "not judged"]:
+        """Return the kind of the links from a page to another. Of several links, a content link takes precedence.
+
+        Links of pages without facts, of foreign pages, and of a page to itself are not judged.
+        """
+        pair = np.uint64(source << 32 | target)
+        for kind, pairs in (("content", self._content), ("template", self._template)):
+            place = int(np.searchsorted(pairs, pair))
+            if place < len(pairs) and pairs[place] == pair:
+                return kind  # type: ignore[return-value]
+        return "not judged"
 
 
 def _pairs(sources: UInt32Array, targets: UInt32Array) -> UInt64Array:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar
 
@@ -19,6 +19,7 @@ from inlink.cli.show import note, say, say_fields, say_rows, show_answer, show_j
 from inlink.errors import ParameterError, UnknownNodeError
 
 if TYPE_CHECKING:
+    from inlink.audit.templates import LinkKinds
     from inlink.client.remote import RemoteCrawl
     from inlink.crawl.view import CrawlView
     from inlink.graph.graph import Graph
@@ -44,6 +45,29 @@ local_argument = click.argument(
 )
 
 node_argument = click.argument("page", metavar="NAME")
+
+template_option = click.option(
+    "--template",
+    is_flag=True,
+    help="Also print whether each link is a template link (of a menu or footer) or a content link. Reads all visits.",
+)
+
+
+def kinds_of(place: Path | str, moment: str | None = None) -> "LinkKinds":
+    """The kinds of a crawl's links.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If the place is a graph, or a crawl on a server.
+    """
+    from inlink.audit.templates import LinkKinds
+    from inlink.cli.remote import then
+
+    refuse_url(place, "--template reads all visits: run it on the machine where the crawl's folder is")
+    if names_graph(place):
+        raise ParameterError(f"{place} is a graph: --template applies only to crawls")
+    return LinkKinds(place if moment is None else then(place, moment).folder)
 
 
 def graph_at(place: Path) -> "Graph":
@@ -124,17 +148,62 @@ def _asked(ask: Callable[[str], Answer], search: "Search", name: str, place: Pat
     try:
         return ask(name)
     except UnknownNodeError:
-        advice = "search with `inlink find`"
-        for text, ends in ((f"/{name}", True), (name, True), (name, False)) if name else ():
-            names, searched = _first(search, text, ends)
-            if len(names) == 1 and searched and ends:
+        names, is_end = _candidates(search, name)
+        if len(names) == 1 and is_end:
+            note(f"{name} is {names[0]}")
+            return ask(names[0])
+        raise _unclear(name, names, is_end, place) from None
+
+
+def _candidates(search: "Search", name: str, *, whole_parts: bool = False) -> tuple[list[str], bool]:
+    """The first names that end with a name, or contain it, and whether they are all that end with it.
+
+    ``whole_parts``: only names that end with whole parts of a path.
+    """
+    forms = [(f"/{name}", True), (name, True), (name, False)] if name else []
+    for text, ends in forms[:1] if whole_parts else forms:
+        names, searched = _first(search, text, ends)
+        if names or not searched:
+            return names, ends and searched
+    return [], True
+
+
+def _unclear(name: str, names: list[str], is_end: bool, place: Path | str) -> UnknownNodeError:
+    """The error for a name that is not known, with other names."""
+    some = ", ".join(map(printable, names[: _MOST - 1])) + (", …" if len(names) == _MOST else "")
+    if is_end and len(names) > 1:
+        return UnknownNodeError(
+            f"{name!r} is not known in {place}, and is the end of several names: did you mean {some}?"
+        )
+    advice = f"did you mean {some}?" if names else "search with `inlink find`"
+    return UnknownNodeError(f"{name!r} is not known in {place}: {advice}")
+
+
+def resolver(graph: "Graph", place: Path) -> Callable[[str, bool], str]:
+    """Return a function that returns the full name of a node, by the end of its name too.
+
+    Its second argument is whether the node may be new. Then a name that does not stand for a node is returned as it is.
+    Names that end with it count only if they end with whole parts of a path, and a URL stands for itself.
+    """
+    from inlink.graph.neighbours import node_of
+
+    @cache
+    def full_name(name: str, may_be_new: bool) -> str:
+        assert graph.names is not None
+        try:
+            return graph.names[node_of(graph, name)]
+        except UnknownNodeError:
+            if may_be_new and "://" in name:
+                return name
+            names, is_end = _candidates(partial(_nodes, graph), name, whole_parts=may_be_new)
+            if len(names) == 1 and is_end:
                 note(f"{name} is {names[0]}")
-                return ask(names[0])
-            if names:
-                more = ", …" if len(names) == _MOST else ""
-                advice = f"did you mean {', '.join(map(printable, names[: _MOST - 1]))}{more}?"
-                break
-        raise UnknownNodeError(f"{name!r} is not known in {place}: {advice}") from None
+                return names[0]
+            if may_be_new and not names and is_end:
+                return name
+            raise _unclear(name, names, is_end, place) from None
+
+    return full_name
 
 
 def _first(search: "Search", text: str, ends: bool) -> tuple[list[str], bool]:
@@ -235,9 +304,11 @@ def _nodes(graph: "Graph", expression: str, kind: "Kind") -> Matches:
 @click.command()
 @place_argument
 @node_argument
+@template_option
 @json_option
-def links(folder: Path | str, page: str, as_json: bool) -> None:
+def links(folder: Path | str, page: str, template: bool, as_json: bool) -> None:
     """Print the pages that link to a page, and the pages that it links to. For a crawl: of each page's latest visit."""
+    kinds = kinds_of(folder) if template else None
     if names_graph(folder):
         graph = graph_at(folder)
         number = node_in(graph, page, folder)
@@ -246,6 +317,12 @@ def links(folder: Path | str, page: str, as_json: bool) -> None:
             answer[name] = list(node_rows(graph, row(number).tolist()))
     else:
         answer = _of_page(folder, page)
+        if kinds is not None:
+            number = answer["page"]
+            for row in answer["inlinks"]:
+                row["kind"] = kinds.kind(row["page"], number)
+            for row in answer["outlinks"]:
+                row["kind"] = kinds.kind(number, row["page"])
     show_answer(answer, as_json, _show)
 
 
@@ -493,35 +570,46 @@ def _say_node(answer: dict[str, Any]) -> None:
     metavar="URL",
     help="Also print the page's PageRank and place among all pages without the link from this page.",
 )
+@template_option
 @as_of_option
 @json_option
 def why(
-    folder: Path | str, page: str, source: str | None, moment: str | None, as_json: bool, **options: Any
+    folder: Path | str,
+    page: str,
+    source: str | None,
+    template: bool,
+    moment: str | None,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Print the place of a page of DIR in the order, and why: priority, links, penalties, politeness, leases.
 
-    With --without, a last line has the PageRank that the page would have without a link, as ``inlink whatif`` says it.
+    With --template, further lines say which of the best inlinks are template links. With --without, a last line has the
+    PageRank that the page would have without a link, as ``inlink whatif`` says it.
     """
     if source is not None:
         refuse_url(folder, "--without needs the crawl's folder: run it on the machine where the folder is")
+    kinds = kinds_of(folder, moment) if template else None
     given = settings_given(options)
     view = view_of(folder, given, moment)
     reasons = asked(view, lambda name: view.why(name, seconds=1.0), page, folder)
     while not reasons.inlinks_complete:
         reasons = view.why(reasons.page, seconds=1.0)
-    if source is None:
-        show_answer(reasons, as_json, _say)
-        return
-    change = without_link(
-        Path(folder), reasons.url, lambda graph: node_in(graph, source, Path(folder)), moment
-    )
+    more: dict[str, Any] = {}
+    lines = []
+    if kinds is not None:
+        more["kinds"] = [kinds.kind(inlink.page, reasons.page) for inlink in reasons.inlinks]
+        lines += [
+            f"{kind} link from {row.url}" for kind, row in zip(more["kinds"], reasons.inlinks, strict=True)
+        ]
+    if source is not None:
+        change = without_link(
+            Path(folder), reasons.url, lambda graph: node_in(graph, source, Path(folder)), moment
+        )
+        more["without"] = change_row(change)
+        lines.append(f"without the link from {source}: {described(change)}")
     if as_json:
-        show_json({**msgspec.to_builtins(reasons), "without": change_row(change)})
-    else:
-        _say(reasons)
-        say(printable(f"  without the link from {source}: {described(change)}"))
-
-
-def _say(reasons: object) -> None:
-    for line in str(reasons).split("\n"):
+        show_json({**msgspec.to_builtins(reasons), **more} if more else reasons)
+        return
+    for line in [*str(reasons).split("\n"), *(f"  {line}" for line in lines)]:
         say(printable(line))

@@ -95,9 +95,10 @@ def say_fields(fields: Iterable[tuple[str, object]], width: int = 18) -> None:
 
 
 def say_rows(rows: Iterable[dict[str, Any]], indent: str = "") -> None:
-    """Print pages or nodes: the number in 16 hexadecimal digits, and the URL or name."""
-    for number, name in map(dict.values, rows):
-        sys.stdout.write(f"{indent}{number:016x} {printable(number if name is None else name)}\n")
+    """Print pages or nodes: the number in 16 hexadecimal digits, the URL or name, and further texts after tabs."""
+    for number, name, *more in map(dict.values, rows):
+        label = printable(number if name is None else name)
+        sys.stdout.write("\t".join([f"{indent}{number:016x} {label}", *more]) + "\n")
 
 
 def summary(graph: "Graph", name: str) -> str:

@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from inlink.sources.diff import Change, Diff
 
 
-MENU = 0.8
-"""The least share of a host's pages that link to a page from their menus or footers."""
-
-
 @click.command()
 @click.argument("graph", metavar="GRAPH|DIR|URL", type=FolderOrUrl())
 @click.option(
@@ -130,16 +126,15 @@ def _best_pages(
 ) -> "tuple[list[dict[str, object]], str | None]":
     """The best pages of a ranking of a crawl, and the algorithm that made it. Say which pages take part."""
     from inlink.crawl.arguments import MOST_ROWS
-    from inlink.crawl.questions.answers import SHARES
     from inlink.crawl.questions.table import parts
 
     if count > MOST_ROWS:
         raise ParameterError(
             f"-n {count} is above {MOST_ROWS:,}, the most for a crawl: inlink export DIR --by {name} -o FILE writes all"
         )
-    view, asked = view_of(crawl), max(count, SHARES)
+    view = view_of(crawl)
     *_, part = parts(
-        lambda cursor: view.top(name, asked, cursor, foreign=foreign, uncrawled=uncrawled, hubs=hubs)
+        lambda cursor: view.top(name, max(count, 1), cursor, foreign=foreign, uncrawled=uncrawled, hubs=hubs)
     )
     if not (as_json or click.get_current_context().meta.get(QUIET)):
         options = {
@@ -150,14 +145,8 @@ def _best_pages(
         adds = "".join(
             f"; --{name} adds {pages}" for name, (with_them, pages) in options.items() if not with_them
         )
-        note(f"{where}: crawled pages{shown}, best first{adds}")
-        first = part.rows[:SHARES]
-        menus = sum(page.host_share is not None and page.host_share >= MENU for page in first)
-        if menus > len(first) / 2:
-            note(
-                f"{menus} of the first {len(first)} pages have links from at least {MENU:.0%} of their host's crawled "
-                f"pages, as menus and footers give: run inlink rank {where} --content, then this command with --content"
-            )
+        menus = "" if name.endswith("-content") else "; --content leaves out links of menus and footers"
+        note(f"{where}: crawled pages{shown}, best first{adds}{menus}")
     rows: list[dict[str, object]] = []
     for k, page in enumerate(part.rows[:count]):
         row: dict[str, object] = {"place": page.place, "node": page.url, "value": page.value}

@@ -8,7 +8,7 @@ import click
 
 from inlink.base.table import counted
 from inlink.cli.changes import change_cells, change_row, stored
-from inlink.cli.lookups import graph_at, local_argument, node_in
+from inlink.cli.lookups import graph_at, local_argument, node_in, resolver
 from inlink.cli.options import json_option, number_option
 from inlink.cli.show import note, show_answer, show_table
 
@@ -39,7 +39,7 @@ _NAMED = 5
     "--from",
     "sources",
     type=click.Path(path_type=Path),
-    help="File of pages that may get links. Default: pages in the section (host and first folder) of the raised page.",
+    help="File of pages that may get links. Default: pages near the raised page, in its language.",
 )
 @json_option
 def whatif(
@@ -54,7 +54,8 @@ def whatif(
 ) -> None:
     """Print how PageRank would change if CHANGES of links were made in a graph or a crawl. The command changes nothing.
 
-    Each line of CHANGES has a source, a target, and + or -, separated by tabs. Pages may be new. The output has places
+    Each line of CHANGES has a source, a target, and + or -, separated by tabs. Pages are named as in inlink links, and
+    may be new. The output has places
     and PageRanks before and after, and the change, for each page. The last column is the maximum error of the change,
     which is at most 0.5%, or the reason why the change is not decided.
 
@@ -83,7 +84,7 @@ def _changes(
     from inlink.graph.edits import Edits
     from inlink.sources.changes import read_changes
 
-    add, remove = read_changes(file, graph)
+    add, remove = read_changes(file, graph, resolver(graph, folder))
     try:
         edits = Edits(graph, add, remove)
     except InlinkError as error:
@@ -119,19 +120,34 @@ _COLUMNS = ["place before", "after", "PageRank before", "after", "change", "", "
 def _suggestions(
     graph: "Graph", folder: Path, count: int, targets: Path, sources: Path | None, as_json: bool
 ) -> None:
-    from inlink.rank.suggest import MOST_LINKS, suggest
+    from inlink.rank.suggest import MOST_LINKS, filters_of, left_out, suggest
     from inlink.sources.scores import read_nodes
+    from inlink.store.reader import is_crawl
 
     files = [file for file in (targets, sources) if file is not None]
     lists = [read_nodes(file, graph) for file in files]
     for file, (_, unknown) in zip(files, lists, strict=True):
         if unknown:
             note(f"{file}: names that are not in {folder}: {unknown:,}")
-    may_link = lists[1][0] if sources is not None else None
+    may_link, filters = lists[1][0] if sources is not None else None, None
+    if sources is None:
+        if is_crawl(folder):
+            from inlink.audit.plausible import crawl_filters
+
+            filters = crawl_filters(graph, folder)
+        else:
+            filters = filters_of(graph)
+        counts = left_out(graph, lists[0][0], filters)
+        plausible = counts.pop("")
+        reasons = "; ".join(f"{number:,} {reason}" for reason, number in counts.items() if number)
+        note(
+            f"{plausible:,} of {counted(graph.num_nodes, 'page')} may link"
+            + (f"; left out: {reasons}" if reasons else "")
+        )
     rows: list[dict[str, Any]] = []
 
     def links() -> Iterator[dict[str, Any]]:
-        for link in suggest(graph, lists[0][0], count, sources=may_link, **stored(graph)):
+        for link in suggest(graph, lists[0][0], count, sources=may_link, filters=filters, **stored(graph)):
             rows.append({**link._asdict(), "place": len(rows) + 1})
             yield rows[-1]
 

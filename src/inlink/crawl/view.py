@@ -378,7 +378,6 @@ class CrawlView:
                 value if stored is None else float(stored.values[page]),
                 pages.visit_place(page) is not None,
                 named(page) if place <= answers.TEXTS else "",
-                self._link_search.host_share(page) if whole and place <= answers.SHARES else None,
             )
             for place, (page, value) in enumerate(best, 1)
         ]

@@ -16,7 +16,7 @@ computed, in the order of their bounds, until no other link can be better. The b
 in the same way on the graph with this link.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -24,13 +24,29 @@ import numpy as np
 from inlink.base.arrays import BoolArray, Float64Array, Int64Array
 from inlink.base.declare import Parameter
 from inlink.base.progress import track
+from inlink.base.table import counted
 from inlink.graph.edits import Edits
 from inlink.graph.graph import Graph
 from inlink.rank.certain import best_nodes
 from inlink.rank.inputs import Nodes, NodeValues, marked
 from inlink.rank.whatif import Before, Interval, Visits, changes_of
 
-__all__ = ["MOST_LINKS", "Suggestion", "suggest"]
+__all__ = [
+    "MOST_LINKS",
+    "SECTION",
+    "Filter",
+    "Suggestion",
+    "filters_of",
+    "left_out",
+    "sections_of",
+    "suggest",
+]
+
+Filter = Callable[[int], BoolArray]
+"""For a page to raise, the pages from which a link to it is not plausible, bool[n]."""
+
+SECTION = "in another section"
+"""Reason of the filter by host and first folder."""
 
 CANDIDATES = 50
 """The number of links whose exact gains are compared."""
@@ -69,6 +85,7 @@ def suggest(
     count: int = 20,
     *,
     sources: Nodes | None = None,
+    filters: Mapping[str, Filter] | None = None,
     most_links: int = MOST_LINKS,
     damping: float = 0.85,
     personalization: NodeValues | None = None,
@@ -87,8 +104,9 @@ def suggest(
     count : int
         The largest number of links. There are fewer if no further link is proven to raise the sum.
     sources : iterable of nodes, or None
-        The pages that may get a link. None: for a graph of pages, all crawled pages that have links and are in the same
-        section as the target: the same host and first folder. For other graphs, all nodes that have links.
+        The pages that may get a link. None: those that no filter leaves out.
+    filters : mapping of str to callable, or None
+        Filters by reason, which apply if ``sources`` is None. Default: those of :func:`filters_of`.
     most_links : int
         Pages with this number of links get none.
     damping, personalization, weighted, start, threads
@@ -115,12 +133,14 @@ def suggest(
     """
     _COUNT.check(count, "`count`")
     raised = np.flatnonzero(marked(graph, targets, "targets"))
-    may_link = None if sources is None else marked(graph, sources, "sources") > 0
-    plausible = _plausible(graph, may_link)
+    if sources is not None:
+        others = marked(graph, sources, "sources") == 0
+        filters = {"not in `sources`": lambda _: others}
+    chosen = list((filters_of(graph) if filters is None else filters).values())
     before = Before(graph, damping, personalization, weighted, start, threads)
     with track("Suggestions", count, "links") as task:
         for _ in range(count):
-            best, gain = _best_link(before, raised, plausible, most_links)
+            best, gain = _best_link(before, raised, chosen, most_links)
             if best is None or gain.low <= 0:
                 return
             source, target = best
@@ -131,18 +151,53 @@ def suggest(
             task.advance(1)
 
 
-def _plausible(graph: Graph, may_link: BoolArray | None) -> Callable[[int], BoolArray]:
-    """Return a function that marks the sources from which a link to a target is plausible, bool[n]."""
-    if may_link is not None:
-        return lambda _: may_link
-    links = graph.outdegrees > 0
+def filters_of(graph: Graph) -> dict[str, Filter]:
+    """The filters of a graph: pages that were not crawled or have no links and, for pages, those in other sections."""
+    silent = graph.outdegrees == 0
     if graph.crawled is not None:
-        links &= graph.crawled
-    if graph.level != "page" or graph.names is None:
-        return lambda _: links
+        silent |= ~graph.crawled
+    filters: dict[str, Filter] = {"without links, or not crawled": lambda _: silent}
+    if graph.level == "page" and graph.names is not None:
+        section = sections_of(graph)
+        filters[SECTION] = lambda target: section != section[target]
+    return filters
+
+
+def sections_of(graph: Graph) -> Int64Array:
+    """A number for the section of each page, its host and first folder, int64[n]. The graph has URLs as names."""
     sections: dict[str, int] = {}
-    section = np.array([sections.setdefault(_section(name), len(sections)) for name in graph.names])
-    return lambda target: links & (section == section[target])
+    assert graph.names is not None
+    return np.array(
+        [sections.setdefault(_section(name), len(sections)) for name in graph.names], dtype=np.int64
+    )
+
+
+def left_out(
+    graph: Graph, targets: Nodes, filters: Mapping[str, Filter], most_links: int = MOST_LINKS
+) -> dict[str, int]:
+    """Return how many pages each filter leaves out. A page counts once: where the last target loses it.
+
+    Parameters
+    ----------
+    graph, targets, filters, most_links
+        As in :func:`suggest`.
+
+    Returns
+    -------
+    dict of str to int
+        Numbers of pages by reason, and under "" the number of pages from which a link to a target is plausible.
+    """
+    full = graph.outdegrees >= most_links
+    stages: dict[str, Filter] = {**filters, f"with {counted(most_links, 'link')} or more": lambda _: full}
+    reached = np.zeros(graph.num_nodes, np.int64)
+    for target in np.flatnonzero(marked(graph, targets, "targets")).tolist():
+        stays, passed = np.ones(graph.num_nodes, np.bool_), np.zeros(graph.num_nodes, np.int64)
+        for leaves_out in stages.values():
+            stays &= ~leaves_out(target)
+            passed += stays
+        np.maximum(reached, passed, out=reached)
+    counts = np.bincount(reached, minlength=len(stages) + 1).tolist()
+    return dict(zip([*stages, ""], counts, strict=True))
 
 
 def _section(url: str) -> str:
@@ -152,7 +207,7 @@ def _section(url: str) -> str:
 
 
 def _best_link(
-    before: Before, raised: Int64Array, plausible: Callable[[int], BoolArray], most_links: int
+    before: Before, raised: Int64Array, filters: list[Filter], most_links: int
 ) -> tuple[tuple[int, int] | None, Interval]:
     """The link with the largest gain, as numbers, and its gain."""
     graph = before.graph
@@ -162,7 +217,9 @@ def _best_link(
     links: list[tuple[float, int, int]] = []
     for target in raised.tolist():
         bounds = _largest_gains(before, visits, raised, target)
-        bounds[~(free & plausible(target))] = 0.0
+        bounds[~free] = 0.0
+        for leaves_out in filters:
+            bounds[leaves_out(target)] = 0.0
         bounds[graph.inlinks(target)] = bounds[target] = 0.0
         links += [(float(bounds[source]), int(source), target) for source in best_nodes(bounds, CANDIDATES)]
     best, gain = None, Interval(0.0, 0.0)

@@ -1,5 +1,6 @@
 """Files of changes of links: a source, a target, and + or - in each line."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,19 @@ __all__ = ["read_changes"]
 Pair = tuple[Any, Any]
 
 
-def read_changes(path: Path, graph: Graph) -> tuple[list[Pair], list[Pair]]:
+def read_changes(
+    path: Path, graph: Graph, resolve: Callable[[str, bool], str] = lambda name, _: name
+) -> tuple[list[Pair], list[Pair]]:
     """Read the links to add and to remove from a tab-separated file.
 
     Blank lines and further columns are ignored. A name that the graph lacks is a new node if a link to it is added.
+
+    Parameters
+    ----------
+    path : Path
+    graph : Graph
+    resolve : callable
+        Returns the full name of a node that is named in the file. The second argument is whether the node may be new.
 
     Returns
     -------
@@ -47,7 +57,10 @@ def read_changes(path: Path, graph: Graph) -> tuple[list[Pair], list[Pair]]:
             source, target, sign = fields[:3]
             if sign not in sides:
                 raise InputError(f"{place}: the third field must be + or -; got {sign!r:.80}")
-            link = _node(source, graph, place), _node(target, graph, place)
+            source_node, target_node = (
+                _node(text, graph, place, resolve, sign == "+") for text in (source, target)
+            )
+            link = source_node, target_node
             other = sides["-" if sign == "+" else "+"]
             if link in other:
                 raise InputError(
@@ -59,9 +72,14 @@ def read_changes(path: Path, graph: Graph) -> tuple[list[Pair], list[Pair]]:
     return list(sides["+"]), list(sides["-"])
 
 
-def _node(text: str, graph: Graph, place: str) -> str | int:
+def _node(
+    text: str, graph: Graph, place: str, resolve: Callable[[str, bool], str], may_be_new: bool
+) -> str | int:
     if graph.names is not None and text:
-        return text
+        try:
+            return resolve(text, may_be_new)
+        except UnknownNodeError as error:
+            raise InputError(f"{place}: {error}") from None
     if not text.isdecimal() or len(text) > 10:
         what = "the nodes of this graph are numbers" if text else "a name is empty"
         raise InputError(f"{place}: {what}; got {text!r}")

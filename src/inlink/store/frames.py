@@ -292,6 +292,10 @@ class Frames:
         places = np.array(self.of_kind(LEASE, begin=byte if time >= known_since else 0), np.uint64)
         return places[fields_at(self.at(places), places, Head, "time") >= time]
 
+    def unload(self) -> None:
+        """Take the log out of the process's memory, for readers that have finished a pass over it."""
+        self._mapped.unload()
+
     def close(self) -> None:
         """Close the file."""
         self._mapped.close()

@@ -5,6 +5,7 @@ import mmap
 import os
 import weakref
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -101,6 +102,12 @@ class Mapped:
         if self.guard is not None:
             self.guard.check_each(self.map(self.guard.end), begins, ends)
         return raw
+
+    def unload(self) -> None:
+        """Take the mapped bytes out of the process's memory. The system reads them again when they are used."""
+        if len(self.bytes):
+            space: Any = self.bytes.base
+            space.obj.madvise(mmap.MADV_DONTNEED)
 
     def close(self) -> None:
         """Close the file. A second call does nothing."""

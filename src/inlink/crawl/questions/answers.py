@@ -32,8 +32,8 @@ class MatchedPages(msgspec.Struct, frozen=True):
     cursor: str | None = None
 
 
-SHARES, TEXTS = 10, 100
-"""Number of best pages that have a ``host_share``, and that have a ``text``."""
+TEXTS = 100
+"""Number of best pages that have a ``text``."""
 
 
 class RankedPage(msgspec.Struct, frozen=True):
@@ -50,9 +50,6 @@ class RankedPage(msgspec.Struct, frozen=True):
         Whether it was ever crawled.
     text : str
         For the first hundred pages: its title, or the text of the link that made it known; empty if neither is known.
-    host_share : float or None
-        For the first ten pages: the share of the other crawled pages of its host that link to it, in a sample of at
-        most 1,024 crawled pages. None if fewer than ten of them are in the sample.
     """
 
     place: int
@@ -61,7 +58,6 @@ class RankedPage(msgspec.Struct, frozen=True):
     value: float
     crawled: bool = False
     text: str = ""
-    host_share: float | None = None
 
 
 class Top(msgspec.Struct, frozen=True):

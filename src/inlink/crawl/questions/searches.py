@@ -14,7 +14,7 @@ from inlink.crawl.arguments import position_of
 from inlink.crawl.questions.answers import ErrorCause, ErrorExample, Errors, MatchedPages, PageList, PageRow
 from inlink.frontier.causes import cause_of
 from inlink.store.blocks import url_blocks
-from inlink.store.format import EXCLUDED_ONE, FAILED, HEAD, KINDS, MERGED
+from inlink.store.format import EXCLUDED_ONE, FAILED, HEAD, KINDS
 from inlink.store.kernels.frames import find_kinds, rows_with
 from inlink.store.near import First, earliest, near_visits
 from inlink.store.page import error_of
@@ -29,9 +29,6 @@ OTHERS = "others"
 
 KEPT_SEARCHES = 1000
 """Maximum number of searches for near-duplicates in memory. The least recently used one is dropped first."""
-
-_SAMPLE, _FEWEST, _ALIASES = 1024, 10, 8
-"""Of a page's host: the number of crawled pages that are sampled, and that at least must be. Names of the page."""
 
 _LOG_BYTES = 1 << 20
 """Number of bytes of the log that are read between two looks at the clock. Each failure in them adds a look."""
@@ -124,22 +121,6 @@ class LinkSearch:
             if time.thread_time() > stop:
                 break
         return PageList(rows, str(position) if position < len(targets) * last_row else None)
-
-    def host_share(self, number: int) -> float | None:
-        """The share of the other crawled pages of a page's host that link to it: see :class:`.answers.RankedPage`."""
-        pages = self._pages
-        rows = np.linspace(1, pages.tally.rows, min(pages.tally.rows, _SAMPLE)).astype(np.int64)
-        rows = rows[pages.visits[rows] > 0]
-        crawled = pages.answered[rows]
-        others = (pages.hosts[crawled] == pages.hosts[number]) & (crawled != number)
-        others &= pages.states[crawled] != MERGED
-        if np.count_nonzero(others) < _FEWEST:
-            return None
-        places = pages.visits[rows[others]] - np.uint64(1)
-        log, links = pages.frames.at(places), np.zeros(len(places), bool)
-        for target in (number, *islice(self._merged_into(number), _ALIASES)):
-            links[rows_with(log, places, np.uint64(target))] = True
-        return float(links.mean())
 
     def _merged_into(self, number: int) -> Iterator[int]:
         """The pages that were merged into a page, directly or through other pages."""
