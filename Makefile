@@ -106,6 +106,7 @@ quick: machinecode
 # What `make test` leaves out: more examples, rounds, sites and faults of the same kinds. A job of its own in CI.
 soak: machinecode
 	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(APART) -m "soak or hypothesis" --hypothesis-profile=soak
+	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n 2 -m soak tests/install
 
 # the tables of settings in the docs, from the one table in the code
 tables: $(VENV)/ready
@@ -139,9 +140,9 @@ wheel: machinecode
 	rm -rf dist
 	INLINK_MACHINE_CODE=$(CODE) $(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
-# installs of that wheel, of the clone, from git and of the sdist, each in an empty environment and without compiling
+# installs of that wheel and from git (make soak: of the clone and of the sdist), in empty environments and without compiling
 wheel-test: wheel
-	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n 2 tests/install
+	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n 2 -m "not soak" tests/install
 
 clean:
 	rm -rf $(VENV) .cache dist site man demo/out
