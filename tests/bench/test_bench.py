@@ -83,6 +83,7 @@ SMALL = {
 }  # fmt: skip
 # These store no figures: they print their table.
 PRINTED = {
+    "orders": ("--generated --seeds 1x2 --budget 0.01", "WithoutSections"),
     "spam": ("--sets 1", "| order | 2% | 5% | 10% | 20% |"),
     "truth": ("--events 50 --rounds 1", "LMDB, a transaction each"),
     "certificate": ("--sets 1 --pages 60", "generated"),

@@ -60,6 +60,8 @@ class Parameters(msgspec.Struct, frozen=True):
         1 if the ranking brought the spam mass of hosts, else 0.
     expected : int
         1 if the ranking brought the ranks that pages can expect, else 0.
+    sections : int
+        1 if the ranking brought divisors of sections, else 0.
     pages : int
         The number of pages that have a value.
     before : (int, int) or None
@@ -78,6 +80,7 @@ class Parameters(msgspec.Struct, frozen=True):
     distrust: int = _NOT_TOLD
     trusted_share: int = 0
     expected: int = 0
+    sections: int = 0
     pages: int = 0
     before: tuple[int, int] | None = (_NOT_TOLD, _NOT_TOLD)
     anew: bool = True
@@ -133,6 +136,7 @@ def ranking_options(settings: Settings, policy: type[Policy] | Policy) -> Rankin
         trust=settings.trust is not None,
         factors=factors_given(settings),
         expected=policy.takes_expected,
+        sections=policy.takes_sections,
     )
 
 
@@ -289,6 +293,7 @@ def _ranker(folder: Path, ranking: Adopted) -> Ranker:
         trust=parameters.trust > 0,
         factors=factors,
         expected=parameters.expected > 0,
+        sections=parameters.sections > 0,
     )
     return Ranker(folder, options, threading.Event())
 

@@ -33,7 +33,7 @@ FIRST_SECONDS = 10.0
 LEAST_GROWTH = 10
 """Minimum number of pages crawled between two rankings, because a share of few pages is less than one page."""
 
-EARLY_PAGES = 25
+EARLY_PAGES = 10
 """Replaces FIRST_PAGES and LEAST_GROWTH if rankings bring expected ranks: see docs/decisions/default-order.md."""
 
 

@@ -90,7 +90,7 @@ class Adoption:
             if self._verify:
                 ranks.verify()
             shares = [factor.read(ranks) for factor in frontier.host_factors]
-            expected = self._expected(ranks)
+            brought = self._brought(ranks)
             check = RankingCheck(values, meta, frontier.pages.num_pages)
             if not self._at_once:
                 successor = frontier.policy.successor(meta)
@@ -103,10 +103,10 @@ class Adoption:
                     worths += float(scores[scores > 0].sum(dtype=np.float64)) + LEAST_SCORE * len(scores)
                 if successor is not None:
                     successor.take_ranks(values, block)
-                if expected is not None:
-                    check.take_in_expected(expected, block)
+                for name, beside in brought.items():
+                    check.take_in_beside(name, beside, block)
                     if successor is not None:
-                        successor.take_expected(expected, block)
+                        getattr(successor, f"take_{name}")(beside, block)
                 yield _BLOCK
             fault = check.fault(worths if by_score else self._trust_of(check.length))
         except (FolderError, KeyError, TypeError, ValueError, OverflowError) as error:
@@ -123,9 +123,10 @@ class Adoption:
             return
         covers = int(meta["covers"])
         if successor is None:
+            # Newer pages get the divisors of those that made them known.
+            for name, beside in brought.items():
+                getattr(frontier.policy, f"take_{name}")(beside, slice(0, len(values)))
             frontier.policy.adopt(values, meta, frontier.events(covers))
-            if expected is not None:
-                frontier.policy.take_expected(expected, slice(0, len(values)))
         else:
             yield from self._catch_up(successor, covers)
             frontier.policy.take_over(successor)
@@ -175,17 +176,18 @@ class Adoption:
         ):
             raise FolderError(f"it covers {covers:,} bytes of the log, which end within an event: {remedy}")
 
-    def _expected(self, ranks: Folder) -> Float32Array | None:
-        """The expected ranks beside the published ranking, float32[n]; None if the policy does not take them.
+    def _brought(self, ranks: Folder) -> dict[str, Float32Array]:
+        """What the policy takes beside the published ranking, by name, float32[n] each.
 
-        A ranking of an earlier version has none. Then all are 0.
+        A ranking of an earlier version has none of it. Then all values are 0.
         """
-        if not self._frontier.policy.takes_expected:
-            return None
-        if ranks.header.meta.get("expected", 0) != 1:
-            return np.zeros(len(ranks.array("rank")), np.float32)
-        found: Float32Array = ranks.array("expected")
-        return found
+        policy, brought = self._frontier.policy, dict[str, Float32Array]()
+        for name, takes in (("expected", policy.takes_expected), ("sections", policy.takes_sections)):
+            if takes:
+                is_there = ranks.header.meta.get(name, 0) == 1
+                zeros = np.zeros(len(ranks.array("rank")), np.float32)
+                brought[name] = ranks.array(name) if is_there else zeros
+        return brought
 
     def _catch_up(self, successor: Policy, place: int) -> Iterator[int]:
         """Fold the events from a byte of the log on into the successor."""

@@ -49,6 +49,9 @@ class Policy:
     takes_expected : bool
         Whether rankings bring the ranks that pages can expect: see :mod:`inlink.reranking.expected`.
         :meth:`take_expected` receives them.
+    takes_sections : bool
+        Whether rankings bring divisors for the sections of seeds: see :mod:`inlink.reranking.sections`.
+        :meth:`take_sections` receives them.
     columns : tuple of str or None
         The names of its arrays with one number for each page. A checkpoint keeps them. None if it must not, because
         the same events may give other numbers when the crawl is opened. Only policies of inlink are asked.
@@ -64,6 +67,7 @@ class Policy:
     takes_distrust = False
     takes_prior = False
     takes_expected = False
+    takes_sections = False
     columns: tuple[str, ...] | None = ()
     numbers: tuple[str, ...] = ()
 
@@ -126,6 +130,9 @@ class Policy:
 
     def take_expected(self, expected: Float32Array, block: slice) -> None:
         """Take in the ranks that a block of pages can expect, float32[n] of all ranked pages."""
+
+    def take_sections(self, sections: Float32Array, block: slice) -> None:
+        """Take in the values of :class:`.sections.SeedSections` for a block of pages, float32[n] of all pages."""
 
     def take_over(self, successor: Self) -> None:
         """Take over the columns of a :meth:`successor` that has the ranking and all later events."""

@@ -21,10 +21,12 @@ from inlink.frontier.kernels.shares import (
     give_hub_weight,
     give_shares,
     hub_weights_given,
+    pass_on,
     shares_given,
 )
 from inlink.frontier.policy import MOST_PAGES, Policy, worth
 from inlink.reranking.kernels.push import LEAST_SCORE
+from inlink.reranking.sections import TURN
 from inlink.store.events import Events
 from inlink.store.pages import Pages
 from inlink.store.prior import HostPlaces
@@ -41,9 +43,12 @@ RANKINGS = "rankings"
 _BLOCK = 1 << 16
 """Number of pages for which a ranking is adopted at a time, so that no copy is as long as the crawl."""
 
+_TURN_FACTOR = np.float32(1e6)
+"""The factor of a seed whose turn it is: it comes before all pages of its host."""
+
 _NO_SCORES = np.empty(0, np.float32)
 
-_FILLING = ("adopt", "fold", "take_ranks", "take_expected", "take_over", "_begin")
+_FILLING = ("adopt", "fold", "take_ranks", "take_expected", "take_sections", "take_over", "_begin")
 """The methods that fill the columns of a policy by ranking."""
 
 
@@ -61,8 +66,6 @@ class PageRank(Policy):
     takes_trust = True
     takes_distrust = True
     takes_prior = True
-    # Whether pages far from the seeds come later.
-    by_depth = False
     columns: tuple[str, ...] | None = ("shares",)
     expected: Float32Array = np.empty(0, np.float32)
     # The arrays that a ranking fills.
@@ -125,7 +128,7 @@ class PageRank(Policy):
             priorities = priorities + self.expected.take(pages)
         for factor in self.host_factors:
             priorities = priorities * factor.factor(pages)
-        return priorities / self._distance(pages) if self.by_depth else priorities
+        return priorities
 
     def ranks(self, pages: UInt32Array) -> Float32Array:
         return self.shares.take(pages) + (self.teleport(pages) if len(self.scores) else self.rest)
@@ -153,28 +156,19 @@ class PageRank(Policy):
             parts.append(Part(name, "+", float(self.expected[page])))
         for factor in self.host_factors:
             parts += factor.parts(page)
-        if self.by_depth:
-            parts.append(Part("(1 + depth)^⅛", "÷", float(self._distance(alone)[0])))
         return parts
 
     def gives(self, page: int, places: UInt64Array) -> Float32Array | None:
         log = self.pages.frames.at(places)
         amounts: Float32Array = shares_given(log, places, np.uint64(page), *self._state())
-        return amounts / self._distance(np.array([page], np.uint32)) if self.by_depth else amounts
-
-    def _distance(self, pages: UInt32Array) -> Float32Array:
-        """(1 + depth)^⅛ of pages, float32[n]."""
-        # Roots, unlike powers, are rounded in the same way on all machines.
-        root: Float32Array = np.float32(1) + self.pages.depths[pages].astype(np.float32)
-        for _ in range(3):
-            root = np.sqrt(root)
-        return root
+        return amounts
 
     def adopt(self, ranks: Float32Array, meta: dict[str, Any], since: Events) -> None:
         self._begin(meta)
         for start in range(0, len(ranks), _BLOCK):
             self.take_ranks(ranks, slice(start, min(start + _BLOCK, len(ranks))))
-        self.shares[len(ranks) : self.pages.num_pages] = 0
+        for name in self.ranked:
+            getattr(self, name)[len(ranks) : self.pages.num_pages] = 0
         self.fold(since)
 
     def successor(self, meta: dict[str, Any]) -> Self | None:
@@ -207,7 +201,8 @@ class HostDiverse(PageRank):
     """By (PageRank + expected rank) ÷ (1 + depth)^⅛ ÷ (1 + pages already taken from the host): the default.
 
     Each ranking brings the rank that a page can expect of links which the crawl does not know yet:
-    see :mod:`inlink.reranking.expected`.
+    see :mod:`inlink.reranking.expected`. It also brings divisors for the sections of seeds, and the seeds whose turn it
+    is: see :mod:`inlink.reranking.sections`. A newer page has the divisor of the page that made it known.
 
     The present rank of a page far from the seeds comes from few links, which were found late, so it is overestimated: a
     page that is the only link of its linker gets nearly all of its rank. Among the pages of one host, PageRank alone
@@ -216,9 +211,60 @@ class HostDiverse(PageRank):
 
     name = "host-diverse"
     sharing = "shared"
-    takes_expected = True
-    by_depth = True
-    columns = ranked = ("shares", "expected")
+    takes_expected = takes_sections = True
+    columns = ranked = ("shares", "expected", "sections")
+    numbers = ("divided",)
+
+    def __init__(self, pages: Pages, settings: dict[str, Any]) -> None:
+        super().__init__(pages, settings)
+        # The divisor of each page's section minus 1, or TURN.
+        self.sections: Float32Array = reserve(np.float32, MOST_PAGES)
+        # Whether any of them is not 0.
+        self.divided = False
+
+    def fold(self, events: Events) -> None:
+        super().fold(events)
+        if self.divided:
+            pass_on(events.frames, self.sections)
+
+    def priority(self, pages: UInt32Array) -> Float32Array:
+        return self._lowered(super().priority(pages), pages)
+
+    def explain(self, page: int) -> list[Part]:
+        alone, section = np.array([page], np.uint32), self.sections[page]
+        parts = [*super().explain(page), Part("(1 + depth)^⅛", "÷", float(self._distance(alone)[0]))]
+        if section == TURN:
+            parts.append(Part("turn of a seed that waits", "×", float(_TURN_FACTOR)))
+        elif section > 0:
+            parts.append(Part("(1 + pages crawled of its seed's section)^(Q⁴/4)", "÷", float(1 + section)))
+        return parts
+
+    def gives(self, page: int, places: UInt64Array) -> Float32Array | None:
+        amounts = super().gives(page, places)
+        return None if amounts is None else self._lowered(amounts, np.array([page], np.uint32))
+
+    def _lowered(self, priorities: Float32Array, pages: UInt32Array) -> Float32Array:
+        """Priorities after the divisions by depth and by section, float32[n]."""
+        priorities = priorities / self._distance(pages)
+        if self.divided:
+            sections = self.sections.take(pages)
+            lowered = priorities / (1 + np.maximum(sections, np.float32(0)))
+            priorities = np.where(sections == TURN, priorities * _TURN_FACTOR, lowered)
+        return priorities
+
+    def _distance(self, pages: UInt32Array) -> Float32Array:
+        """(1 + depth)^⅛ of pages, float32[n]."""
+        # Roots, unlike powers, are rounded in the same way on all machines.
+        root: Float32Array = np.float32(1) + self.pages.depths[pages].astype(np.float32)
+        for _ in range(3):
+            root = np.sqrt(root)
+        return root
+
+    def _begin(self, meta: dict[str, Any]) -> None:
+        self.divided = meta.get("sections", 0) == 1
+
+    def take_sections(self, sections: Float32Array, block: slice) -> None:
+        self.sections[block] = sections[block]
 
 
 class Hits(PageRank):

@@ -8,14 +8,15 @@ standard input and answers each ``rank`` with one line of JSON on its standard o
 The ranking then covers the first ``covers`` bytes of the log, and has replaced the previous ranking in
 ``FOLDER/ranks``. This is an inlink folder of kind ``ranks`` with the array ``rank`` float32[pages] (PageRank: x of
 :mod:`inlink.reranking.live`, not normalised; HITS: authorities of mean 1). With ``expected`` it also has the array
-``expected`` float32[pages] (:mod:`inlink.reranking.expected`). With the factor by distrust it has the array
+``expected`` float32[pages] (:mod:`inlink.reranking.expected`), with ``sections`` the array ``sections``
+float32[pages] (:mod:`inlink.reranking.sections`). With the factor by distrust it has the array
 ``distrust`` float32[hosts] (:mod:`inlink.factors.distrust`). With the factor by spam mass, and trusted pages, it has
 the array ``trusted_share`` float32[hosts] (:mod:`inlink.factors.mass`). Its header also has ``covers``, ``algorithm``,
 ``damping``, ``tol``, ``max_iter``, ``lambda``, ``error``, ``converged``, ``use_scores``, ``scored``, ``trust``,
-``distrust`` (the checksum of the list), ``trusted_share`` and ``expected`` (each 0 or 1), ``cross_domain_only``, and
-``crawl``, the uuid of the crawl. ``before`` names the ranking that the computation started from, by the byte that it
-covers and the checksum of its values. ``anew`` tells whether it started from these values, or went on in memory. The
-process writes no other files in the folder.
+``distrust`` (the checksum of the list), ``trusted_share``, ``expected`` and ``sections`` (each 0 or 1),
+``cross_domain_only``, and ``crawl``, the uuid of the crawl. ``before`` names the ranking that the computation started
+from, by the byte that it covers and the checksum of its values. ``anew`` tells whether it started from these values, or
+went on in memory. The process writes no other files in the folder.
 
 The process ends as soon as its standard input closes, so it cannot outlive the crawl that started it. An error is one
 line ``{"error": "…"}`` and exit code 2. The process starts from the ranking in the folder.
@@ -46,6 +47,7 @@ from inlink.factors.trust import trusted_pages
 from inlink.reranking.expected import expected_ranks
 from inlink.reranking.kernels.push import LEAST_SCORE
 from inlink.reranking.live import GrowingHits, GrowingPageRank
+from inlink.reranking.sections import SeedSections
 from inlink.reranking.soundness import is_foreign
 from inlink.store.reader import crawl_folder, known_pages
 
@@ -76,6 +78,8 @@ class RankingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         The settings of the factors whose shares are published too: see :data:`inlink.factors.table.HOST_FACTORS`.
     expected : bool
         Publish the ranks that pages can expect too.
+    sections : bool
+        Publish the divisors of the sections of seeds too, if there are any.
     share : float
         Maximum share of one processor.
     """
@@ -89,6 +93,7 @@ class RankingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     trust: bool = False
     factors: Sequence[str] = ()
     expected: bool = False
+    sections: bool = False
     share: float = 1.0
 
 
@@ -129,6 +134,7 @@ class Ranker:
         self._uniform: GrowingPageRank | None = None
         self._trusted = trusted_pages(self.pages) if settings.trust else None
         self._factors = host_factors(self.pages, settings.factors, self._trusted)
+        self._sections = SeedSections(self.pages) if settings.sections else None
         if settings.algorithm == "pagerank":
             self.ranking = GrowingPageRank(
                 settings.damping,
@@ -175,6 +181,11 @@ class Ranker:
                     *links, values[pages], hosts, damping=damping, between=self._between
                 )
                 writer.write("expected", expected, np.float32)
+            sections = None
+            if self._sections is not None:
+                sections = self._sections.update(pages, places, self._between)
+            if sections is not None:
+                writer.write("sections", sections)
             header.meta = {
                 "crawl": self._crawl,
                 "covers": covers,
@@ -187,6 +198,7 @@ class Ranker:
                 **{kind.name: 0 for kind in HOST_FACTORS},
                 **{factor.name: factor.identity for factor in self._factors},
                 "expected": int(settings.expected),
+                "sections": int(sections is not None),
                 "before": self._before,
                 "anew": self._anew,
             }

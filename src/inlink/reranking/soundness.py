@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from inlink.base.arrays import AnyArray
+from inlink.reranking.sections import TURN
 from inlink.store.reader import crawl_folder
 
 SLACK = 0.01
@@ -65,17 +66,22 @@ class RankingCheck:
                 f"it has a rank that is negative or not finite among pages {pages.start:,} to {pages.stop:,}"
             )
 
-    def take_in_expected(self, expected: AnyArray, pages: slice) -> None:
-        """Check what a block of pages expects: see :mod:`.expected`. ``expected`` is sound if it is like the ranks."""
+    def take_in_beside(self, name: str, values: AnyArray, pages: slice) -> None:
+        """Check a block of what was published beside the ranks. ``values`` are sound if they are like the ranks.
+
+        Values of ``sections`` may be :data:`.sections.TURN` too.
+        """
         if self._fault is not None:
             return
-        if expected.dtype != np.float32 or expected.shape != self._ranks.shape:
-            self._fault = f"its expected ranks have shape {expected.shape} and type {expected.dtype}"
+        if values.dtype != np.float32 or values.shape != self._ranks.shape:
+            self._fault = f"its values {name!r} have shape {values.shape} and type {values.dtype}"
             return
-        block = expected[pages]
+        block = values[pages]
+        if name == "sections":
+            block = block[block != TURN]
         if not (block.min(initial=0.0) >= 0 and math.isfinite(float(block.max(initial=0.0)))):
             self._fault = (
-                f"an expected rank among pages {pages.start:,} to {pages.stop:,} is negative or not finite"
+                f"a value {name!r} among pages {pages.start:,} to {pages.stop:,} is negative or not finite"
             )
 
     def fault(self, teleport: float | None) -> str | None:

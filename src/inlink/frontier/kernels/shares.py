@@ -17,6 +17,7 @@ __all__ = [
     "give_shares",
     "hand_over_cash",
     "hub_weights_given",
+    "pass_on",
     "scores_given",
     "shares_given",
 ]
@@ -332,6 +333,20 @@ def find_linkers(
         read += U1
         place += uint64(head.length)
     return place, num_links
+
+
+@kernel
+def pass_on(frames: UInt8Array, values: Float32Array) -> None:
+    """Give pages that a page made known its value, or 0 if that is negative; new seeds get 0."""
+    place, stop = U0, uint64(len(frames))
+    while place < stop:
+        head = head_at(frames, place)
+        page, value = uint32(head.page), float32(0)
+        if page != NO_PAGE:
+            value = max(values[page], float32(0))
+        for new in range(uint64(head.first), uint64(head.first) + uint64(head.new)):
+            values[new] = value
+        place += uint64(head.length)
 
 
 @kernel
