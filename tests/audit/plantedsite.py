@@ -33,7 +33,7 @@ WORDS = [
 class Answer:
     """How the server answers a request: with a document, or with a redirect."""
 
-    body: str = ""
+    body: str | bytes = ""
     status: int = 200
     to: str | None = None
     refused: str | None = None
@@ -253,7 +253,8 @@ def _answer(site: SitePlan, frontier: inlink.Crawl, lease: Lease) -> None:
     elif answer.status >= 400:
         frontier.failed(lease, status=answer.status)
     else:
-        page = read_page(answer.body.encode(), lease.url, content_type="text/html")
+        body = answer.body if isinstance(answer.body, bytes) else answer.body.encode()
+        page = read_page(body, lease.url, content_type="text/html")
         hidden = [entry for entry in page.links if page.nofollow or entry.nofollow]
         links = [
             Link(entry.url, text=entry.text, place=entry.place) for entry in page.links if entry not in hidden

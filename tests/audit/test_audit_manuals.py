@@ -1,11 +1,16 @@
 """Audits of Debian's manuals, compared with a script that reads the files with another parser and counts by hand."""
 
+import re
 from collections import Counter, defaultdict, deque
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import lxml.html
+import numpy as np
 import pytest
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 from tests.audit.plantedsite import Answer, SitePlan, crawl
 
 from inlink.audit.audit import audit
@@ -16,8 +21,8 @@ from inlink.urls.canonical import canonical
 MANUALS = {
     "postgresql": ("/usr/share/doc/postgresql-doc-15/html", "index.html"),
     "sqlite": ("/usr/share/doc/sqlite3", "index.html"),
+    "apache": ("/usr/share/doc/apache2-doc/manual", "en/index.html"),
 }
-ALL = {**MANUALS, "apache": ("/usr/share/doc/apache2-doc/manual", "en/index.html")}
 MISSED = "https://sqlite.org/docsrc/honeypot"
 DATA = Path(__file__).parent / "judged"
 HOST = "https://manual.example/"
@@ -35,7 +40,14 @@ class Served(SitePlan):
         path = self.folder / unquote(urlsplit(url).path.lstrip("/"))
         if not url.startswith(HOST) or path.suffix not in (".html", ".htm") or not path.is_file():
             return default
-        return Answer(path.read_text(errors="replace"))
+        return Answer(path.read_bytes())
+
+
+def tree_of(answer: Answer) -> lxml.html.HtmlElement:
+    assert isinstance(answer.body, bytes)
+    charset = re.search(rb"charset=[\"']?([\w-]+)", answer.body[:1024])
+    parser = lxml.html.HTMLParser(encoding=charset[1].decode() if charset else "utf-8")
+    return lxml.html.document_fromstring(answer.body, parser=parser)
 
 
 def by_hand(folder: Path, start: str) -> dict[str, set[tuple[str, ...]]]:
@@ -50,9 +62,7 @@ def by_hand(folder: Path, start: str) -> dict[str, set[tuple[str, ...]]]:
         answer = served.get(url, missing)
         if answer.status == 404:
             continue
-        tree = lxml.html.document_fromstring(
-            answer.body.encode(), parser=lxml.html.HTMLParser(encoding="utf-8")
-        )
+        tree = tree_of(answer)
         forms = {canonical(href, url) for href in tree.xpath("//a/@href | //area/@href")}
         links[url] = {form for form in forms if form and form.startswith(HOST)} - {url}
         title = tree.xpath("//title")
@@ -78,6 +88,27 @@ def by_hand(folder: Path, start: str) -> dict[str, set[tuple[str, ...]]]:
     return truth
 
 
+def similar(folder: Path, urls: list[str]) -> Iterator[tuple[str, str, float]]:
+    """The pairs of pages that share at least half of their shingles of three words, and the share (Jaccard)."""
+    served, missing = Served(folder), Answer("", 404)
+    numbers: dict[tuple[str, ...], int] = {}
+    sets: list[list[int]] = []
+    for url in urls:
+        tree = tree_of(served.get(url, missing))
+        for hidden in tree.xpath("//script | //style | //head"):
+            hidden.drop_tree()
+        words = re.findall(r"\w+", " ".join(tree.itertext()).casefold())
+        shingles = set(zip(words, words[1:], words[2:], strict=False))
+        sets.append([numbers.setdefault(shingle, len(numbers)) for shingle in shingles])
+    sizes = np.array([len(shingles) for shingles in sets])
+    columns = np.concatenate([np.array(shingles, np.int64) for shingles in sets])
+    has = csr_array((np.ones(len(columns), np.float32), (np.repeat(np.arange(len(sets)), sizes), columns)))
+    common = (has @ has.T).tocoo()
+    shares = common.data / (sizes[common.row] + sizes[common.col] - common.data)
+    for k in np.flatnonzero((shares >= 0.5) & (common.row < common.col)).tolist():
+        yield urls[common.row[k]], urls[common.col[k]], float(shares[k])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MANUALS)
 def test_findings_are_those_of_a_search_by_hand(tmp_path: Path, name: str) -> None:
@@ -91,10 +122,30 @@ def test_findings_are_those_of_a_search_by_hand(tmp_path: Path, name: str) -> No
     for check in result.checks:
         if check.name in ("broken", "titles", "headings", "depth", "dead-ends"):
             assert check.keys() == truth[check.name], check.name
+        if check.name == "duplicates":
+            like = {page: other for page, other, _ in check.rows}
+    site = CrawledSite(tmp_path / "c")
+    pages, prints = site.fingerprints
+    urls = [site.url(page) for page in pages.tolist()]
+    site.pages.close()
+    # Groups by comparing all pairs of fingerprints.
+    near = np.array([np.bitwise_count(prints ^ own) <= 3 for own in prints])
+    count, groups = connected_components(near)
+    firsts = [urls[int(np.argmax(groups == group))] for group in range(count)]
+    pairs = {url: firsts[group] for url, group in zip(urls, groups, strict=True) if url != firsts[group]}
+    assert like == pairs
+    # The tolerance: pages that share 95% of their shingles are in a group, and the two pages of a row share 70%.
+    for page, other, share in similar(folder, urls):
+        ends = {like.get(url, url) for url in (page, other)}
+        assert share < 0.95 or len(ends) == 1, (page, other)
+        if like.get(page) == other or like.get(other) == page:
+            assert share >= 0.7, (page, other)
+            pairs.pop(page if like.get(page) == other else other)
+    assert pairs == {}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["postgresql", "sqlite", "apache"])
+@pytest.mark.parametrize("name", MANUALS)
 def test_template_links_are_those_that_were_judged_by_eye(tmp_path: Path, name: str) -> None:
     """300 links of each manual, drawn at random, whose label follows from the block of the page that holds them.
 
@@ -102,8 +153,8 @@ def test_template_links_are_those_that_were_judged_by_eye(tmp_path: Path, name: 
     all pages of a folder are template. Missed by name: the date in the footer of SQLite's pages, which is another
     text on each page. Without it, precision and recall are at least .95 in each manual.
     """
-    folder, start = Path(ALL[name][0]), HOST + ALL[name][1]
-    if not (folder / ALL[name][1]).is_file():
+    folder, start = Path(MANUALS[name][0]), HOST + MANUALS[name][1]
+    if not (folder / MANUALS[name][1]).is_file():
         pytest.skip(f"{folder} is not installed")
     crawl(Served(folder), tmp_path / "c", seeds=[start])
     site = CrawledSite(tmp_path / "c")

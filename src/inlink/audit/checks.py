@@ -547,7 +547,8 @@ def starved(evidence: Evidence) -> Iterator[Row]:
         return
     values = evidence.rank[pages]
     limit = np.partition(values, len(pages) // 10)[len(pages) // 10]
-    low = (values < limit) & site.in_sitemap[pages]
+    # Menus link to the front page, and it needs no other links.
+    low = (values < limit) & site.in_sitemap[pages] & ~np.isin(pages, site.homes)
     for k in np.flatnonzero(low)[np.argsort(values[low], kind="stable")].tolist():
         page = int(pages[k])
         yield site.url(page), float(f"{values[k]:.3g}"), int(evidence.content_inlinks[page])
