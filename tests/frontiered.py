@@ -12,6 +12,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from grpc_tools import protoc
 
 import inlink.server
+from inlink.server.clientcrawls import ClientCrawls
 from inlink.server.site import Site, named
 from inlink.server.tokens import Tokens
 from inlink.server.urlfrontier.door import Door
@@ -103,15 +104,21 @@ class Frontier(Client):
 
 @contextlib.contextmanager
 def frontier(
-    *folders: Path, needs_token: bool = False, tls: tuple[Path, Path] | None = None, **settings: Any
+    *folders: Path,
+    needs_token: bool = False,
+    tls: tuple[Path, Path] | None = None,
+    clients: Path | None = None,
+    **settings: Any,
 ) -> Iterator[Frontier]:
-    """Serve crawls; ``settings`` are those of :class:`inlink.Crawl`."""
+    """Serve crawls, and those of clients in ``clients``; ``settings`` are those of :class:`inlink.Crawl`."""
+    home = folders[0].parent if clients is None else clients.parent
     settings = {"politeness": {"delay": 0.0, "in_flight": 100}} | settings
     ready: list[tuple[Site, Door, str, asyncio.AbstractEventLoop, asyncio.Event]] = []
     faults: list[BaseException] = []
 
     async def run() -> None:
-        site = Site(Tokens(folders[0].parent / "tokens.json"), not needs_token)
+        taken = None if clients is None else ClientCrawls(clients)
+        site = Site(Tokens(home / "tokens.json"), not needs_token, taken)
         await site.open(named(list(folders)), settings)
         try:
             door, over = Door(site), asyncio.Event()
@@ -140,7 +147,7 @@ def frontier(
         else:
             channel = grpc.secure_channel(where, grpc.ssl_channel_credentials(tls[0].read_bytes()), options)
         with channel:
-            client = Frontier(channel, folders[0].parent)
+            client = Frontier(channel, home)
             client.site, client.door, client.loop, client.where = site, door, loop, where
             yield client
     finally:

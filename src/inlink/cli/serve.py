@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("folders", metavar="DIR...", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",
@@ -28,6 +28,12 @@ if TYPE_CHECKING:
     "--grpc-port",
     type=click.IntRange(0, 65535),
     help="Also serve the protocol URLFrontier, on this port; 0 selects a free port.",
+)
+@click.option(
+    "--client-crawls",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="Let clients of URLFrontier make and delete crawls in FOLDER.",
 )
 @click.option("--name", "names", multiple=True, help="Host name of the server in clients' URLs.")
 @click.option(
@@ -56,6 +62,8 @@ if TYPE_CHECKING:
 @set_option
 def serve(folders: tuple[Path, ...], **options: Any) -> None:
     """Serve the crawls in the folders DIR to spiders, with a dashboard. A crawl that does not exist is made.
+
+    DIR may be missing with --client-crawls.
 
     On loopback no token is needed until you make a token. Other addresses need tokens and TLS: see inlink token.
     """

@@ -98,6 +98,8 @@ class Keeper:
         Whether the server is ending: requests that wait for tasks end at once.
     ended : asyncio.Event
         Set when the server begins to end.
+    closed : bool
+        Whether the crawl takes no calls any more.
     reports : mapping of int to asyncio.Lock
         The locks of the sessions that report now.
     """
@@ -117,7 +119,7 @@ class Keeper:
         self.reports: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._loop = asyncio.get_running_loop()
         self._bell = self._loop.create_future()
-        self._closed = False
+        self.closed = False
         self._turns = 0
         self._thread = threading.Thread(target=self._work, name=f"inlink-{name}", daemon=True)
 
@@ -140,7 +142,7 @@ class Keeper:
     async def close(self) -> None:
         """Finish the waiting calls, and close the crawl."""
         self.end()
-        self._closed = True
+        self.closed = True
         if self._thread.is_alive():
             self._came.put(None)
             await asyncio.to_thread(self._thread.join)
@@ -216,8 +218,8 @@ class Keeper:
         if self._queued >= MOST_QUEUED:
             waiting = counted(self._queued, "request waits", "requests wait")
             raise BusyError(f"{waiting} for {self.name}: try again in a second")
-        if self._closed:
-            raise BusyError("the server is shutting down: try again later")
+        if self.closed:
+            raise BusyError(f"{self.name} is closed: try again later")
         if self.fault is not None:
             raise StoreError(self.fault)
         future = self._loop.create_future()

@@ -39,11 +39,12 @@ class Login(msgspec.Struct, frozen=True):
 async def home(site: Site, caller: Caller) -> Plain:
     """The crawls of this server; if there is one only, its dashboard."""
     names = [name for name in site.keepers if caller.role(name) is not None]
-    if not names:
+    if not names and caller.role(None) is None:
         return _to("/login")
     if len(names) == 1:
         return _to(_place(names[0]))
-    crawls = [(name, _place(name), await site.snapshots[name].latest()) for name in names]
+    shots = site.snapshots
+    crawls = [(name, _place(name), await shots[name].latest()) for name in names]
     return _page("crawls.html", caller, crawls=crawls)
 
 

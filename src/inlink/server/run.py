@@ -23,6 +23,7 @@ import uvloop
 from inlink.client.channel import is_loopback
 from inlink.errors import InputError, MissingExtraError, OutputError, ParameterError
 from inlink.server.app import application
+from inlink.server.clientcrawls import ClientCrawls
 from inlink.server.connection import Connection, Strangers
 from inlink.server.site import MOST_FILES, Site, named
 from inlink.server.tokens import Tokens, default_file
@@ -67,6 +68,8 @@ class Options:
         Addresses and networks of reverse proxies, whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` are believed.
     grpc_port : int or None
         Port of URLFrontier, on the same address; 0 selects a free port, None serves no URLFrontier.
+    client_crawls : Path or None
+        Folder in which clients of URLFrontier make and delete crawls; None if they can do neither.
     settings : dict
         Settings of :class:`inlink.Crawl`, for each crawl.
     """
@@ -83,6 +86,7 @@ class Options:
     peer_connections: int = PEER_CONNECTIONS
     proxies: Sequence[str] = ()
     grpc_port: int | None = None
+    client_crawls: Path | None = None
     settings: dict[str, Any] = field(default_factory=dict)
 
 
@@ -100,7 +104,7 @@ def serve(folders: Sequence[Path], options: Options, say: Callable[[str], object
     Raises
     ------
     inlink.errors.ParameterError
-        If the options would let strangers in, or two crawls have one name.
+        If the options would let strangers in, two crawls have one name, or there is nothing to serve.
     inlink.errors.InputError
         If a file of tokens or of TLS cannot be read.
     inlink.errors.OutputError
@@ -108,6 +112,10 @@ def serve(folders: Sequence[Path], options: Options, say: Callable[[str], object
     inlink.errors.InlinkError
         If a crawl cannot be opened.
     """
+    if not folders and options.client_crawls is None:
+        raise ParameterError("there is no crawl to serve: name a folder, or give --client-crawls")
+    if options.client_crawls is not None and options.grpc_port is None:
+        raise ParameterError("only clients of URLFrontier make crawls: give --grpc-port with --client-crawls")
     crawls = named(list(folders))
     tokens = Tokens(options.tokens or default_file())
     on_loopback = is_loopback(options.host)
@@ -132,18 +140,19 @@ def serve(folders: Sequence[Path], options: Options, say: Callable[[str], object
                 f"`proxies` must be addresses or networks, such as 10.0.0.0/8; {error}"
             ) from None
     with listening(options.host, options.port) as listener:
-        uvloop.run(_run(crawls, tokens, options, context, listener, say))
+        clients = None if options.client_crawls is None else ClientCrawls(options.client_crawls)
+        site = Site(tokens, on_loopback, clients)
+        uvloop.run(_run(site, crawls, options, context, listener, say))
 
 
 async def _run(
+    site: Site,
     crawls: dict[str, Path],
-    tokens: Tokens,
     options: Options,
     context: ssl.SSLContext | None,
     listener: socket.socket,
     say: Callable[[str], object],
 ) -> None:
-    site = Site(tokens, open_without_token=is_loopback(options.host))
     told = await site.open(crawls, options.settings)
     try:
         for line in told:
@@ -160,7 +169,7 @@ async def _run(
             scheme = "http" if context is None else "https"
             name, port = listener.getsockname()[:2]
             shown = f"[{name}]" if ":" in name else name
-            for crawl in crawls:
+            for crawl in site.keepers:
                 say(f"{scheme}://{shown}:{port}/v1/crawls/{quote(crawl, safe='')}")
             say(f"dashboard, for a browser: {scheme}://{shown}:{port}/")
             if options.grpc_port is not None:

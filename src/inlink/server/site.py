@@ -16,8 +16,9 @@ from typing import Any
 from starlette.types import Scope
 
 from inlink.errors import InputError, ParameterError, UnknownNodeError
+from inlink.server.clientcrawls import ClientCrawls
 from inlink.server.guard import StatusError, header
-from inlink.server.keeper import Keeper, warm_up
+from inlink.server.keeper import BusyError, Keeper, warm_up
 from inlink.server.logins import Logins
 from inlink.server.snapshots import Snapshots
 from inlink.server.tokens import ROLES, Role, Token, Tokens
@@ -29,6 +30,10 @@ TOKENS_SECONDS = 1.0
 
 MOST_FILES = 1 << 16
 """Files and connections that a server may have open, if the system allows so many."""
+
+
+class UnknownCrawlError(UnknownNodeError):
+    """The server has no crawl of a name."""
 
 
 class AccessError(StatusError):
@@ -72,12 +77,17 @@ class Site:
     tokens : Tokens
     open_without_token : bool
         Whether every caller may do everything as long as there is no token, as on loopback.
+    clients : ClientCrawls or None
+        The crawls that clients make and delete; None if they can do neither.
 
     Attributes
     ----------
     keepers : dict of str to Keeper
+        The crawls by name. A change makes a new dict, so that others can iterate over the old dict.
     snapshots : dict of str to Snapshots
         The snapshots of each crawl.
+    default : str or None
+        The first crawl that the operator named; None if the operator named none.
     logins : Logins
     started : float
         Time of the start, from :func:`time.monotonic`.
@@ -91,8 +101,8 @@ class Site:
         Called to close the servers besides the HTTP server, before the crawls are closed.
     """
 
-    def __init__(self, tokens: Tokens, open_without_token: bool) -> None:
-        self.tokens, self._open = tokens, open_without_token
+    def __init__(self, tokens: Tokens, open_without_token: bool, clients: ClientCrawls | None = None) -> None:
+        self.tokens, self._open, self.clients = tokens, open_without_token, clients
         self.logins = Logins(tokens)
         self.keepers: dict[str, Keeper] = {}
         self.snapshots: dict[str, Snapshots] = {}
@@ -102,29 +112,83 @@ class Site:
         self.ready = False
         self.beside: list[Callable[[], Awaitable[None]]] = []
         self._checked_at = 0.0
+        self.default: str | None = None
+        self._settings: dict[str, Any] = {}
+        self._changing = asyncio.Lock()
 
     async def open(self, folders: dict[str, Path], settings: dict[str, Any]) -> list[str]:
-        """Open the crawls; return one line on each.
+        """Open the crawls in ``folders``, and those of clients; return one line on each.
 
         Raises
         ------
         inlink.errors.InlinkError
-            If a crawl cannot be opened. Then the crawls that were opened are closed.
+            If a crawl cannot be opened, or two crawls have one name. Then the crawls that were opened are closed.
         """
         told = []
+        self._settings, self.default = settings, next(iter(folders), None)
+        if self.clients is not None:
+            folders = named([*folders.values(), *map(self.clients.place, sorted(self.clients.names))])
         _allow_files()
         await asyncio.to_thread(warm_up)
         try:
             for name, folder in folders.items():
-                keeper = Keeper(name, folder, **settings)
-                told.append(f"{name}: {await keeper.open()}")
-                self.keepers[name] = keeper
-                self.snapshots[name] = Snapshots(keeper)
+                told.append(f"{name}: {await self._open_crawl(name, folder)}")
         except BaseException:
             await self.close()
             raise
         self.ready = True
         return told
+
+    async def _open_crawl(self, name: str, folder: Path) -> str:
+        keeper = Keeper(name, folder, **self._settings)
+        line = await keeper.open()
+        self.keepers = self.keepers | {name: keeper}
+        self.snapshots = self.snapshots | {name: Snapshots(keeper)}
+        return line
+
+    async def make(self, name: str) -> Keeper:
+        """The keeper of a crawl, which is made if clients can make crawls.
+
+        Raises
+        ------
+        inlink.errors.InlinkError
+            If there is no crawl of that name, and it cannot be made.
+        """
+        if name in self.keepers or self.clients is None:
+            return self.keeper(name)
+        # A client that goes away must not leave a crawl that is open without a keeper.
+        return await asyncio.shield(self._make(name, self.clients))
+
+    async def _make(self, name: str, clients: ClientCrawls) -> Keeper:
+        async with self._changing:
+            if name not in self.keepers:
+                folder = clients.place(name)
+                if not self.ready:
+                    raise BusyError("the server is shutting down: try again later")
+                await self._open_crawl(name, folder)
+                clients.names.add(name)
+            return self.keepers[name]
+
+    async def delete(self, name: str) -> int:
+        """Delete a crawl that clients have made; return the number of its URLs.
+
+        Raises
+        ------
+        inlink.errors.InlinkError
+            If there is no such crawl, or its folder cannot be removed.
+        """
+        return await asyncio.shield(self._delete(name))
+
+    async def _delete(self, name: str) -> int:
+        async with self._changing:
+            keeper = self.keeper(name)
+            assert self.clients is not None
+            count = 0 if keeper.fault else await keeper.run(lambda opened: opened.view.info().pages)
+            self.keepers = {other: kept for other, kept in self.keepers.items() if other != name}
+            self.snapshots = {other: kept for other, kept in self.snapshots.items() if other != name}
+            await keeper.close()
+            await asyncio.to_thread(self.clients.remove, name)
+            return count
 
     def end(self) -> None:
         """Refuse new work, and end the waiting requests."""
@@ -137,8 +201,9 @@ class Site:
         while self.beside:
             await self.beside.pop()()
         self.end()
-        for keeper in self.keepers.values():
-            await keeper.close()
+        async with self._changing:
+            for keeper in self.keepers.values():
+                await keeper.close()
 
     @property
     def faults(self) -> dict[str, str]:
@@ -150,13 +215,12 @@ class Site:
 
         Raises
         ------
-        inlink.errors.UnknownNodeError
+        UnknownCrawlError
             If there is no crawl of that name.
         """
         if name not in self.keepers:
-            raise UnknownNodeError(
-                f"there is no crawl {name[:100]!r} on this server; there are: {', '.join(self.keepers)}"
-            )
+            there = f"; there are: {', '.join(self.keepers)}" if self.keepers else ""
+            raise UnknownCrawlError(f"there is no crawl {name[:100]!r} on this server{there}")
         return self.keepers[name]
 
     def bearer(self, scope: Scope) -> Token | None:

@@ -11,11 +11,11 @@ import grpc
 import grpc.aio
 
 from inlink.errors import InlinkError, InputError, OutputError
-from inlink.server.site import Site
+from inlink.server.site import Site, UnknownCrawlError
 from inlink.server.tokens import Role
 from inlink.server.urlfrontier import asks, puts, steers
 from inlink.server.urlfrontier.intake import Intake
-from inlink.server.urlfrontier.wire import SERVICE, Peer, code_of, decoded, message, request_of
+from inlink.server.urlfrontier.wire import DEFAULT, SERVICE, Peer, code_of, decoded, message, request_of
 
 log = logging.getLogger("inlink.server")
 
@@ -56,6 +56,18 @@ CALLS: dict[str, Callable[..., Any]] = {
     "PutURLs": puts.put_urls,
     "PutDiscovered": puts.put_discovered,
 }
+
+FIND_NOTHING = {
+    "GetStats",
+    "ListQueues",
+    "CountURLs",
+    "DeleteQueue",
+    "PurgeURLs",
+    "DeleteCrawl",
+    "GetURLs",
+    "ListURLs",
+}
+"""Calls that succeed on a crawl that does not exist, if clients can make it. Their reply is empty."""
 
 
 class Door:
@@ -130,17 +142,17 @@ class Door:
             await intake.close()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def intake(self, peer: Peer, crawl: str) -> Intake:
-        """The intake for the items of a crawl.
+    async def intake(self, peer: Peer, crawl: str) -> Intake:
+        """The intake for the items of a crawl, which is made if it does not exist and clients can make crawls.
 
         Raises
         ------
         inlink.errors.InlinkError
             If there is no such crawl, or the peer may not work on it.
         """
-        keeper = peer.keeper(crawl, "spider")
+        keeper = await peer.made(crawl, "spider")
         intake = self._intakes.get(keeper.name)
-        if intake is None:
+        if intake is None or intake.keeper is not keeper:
             intake = self._intakes[keeper.name] = Intake(keeper)
         return intake
 
@@ -155,13 +167,16 @@ class Door:
         calls = CALLS | {"ListNodes": self._list_nodes, "GetURLs": partial(asks.get_urls, self._spawn)}
         handlers = {}
         for name, method in SERVICE.methods_by_name.items():
-            kind, call = request_of(name), calls[name]
+            call, kind = calls[name], request_of(name)
+            empty = None
+            if self.site.clients is not None and name in FIND_NOTHING:
+                empty = message(method.output_type.name)
             if method.client_streaming:
                 handlers[name] = grpc.stream_stream_rpc_method_handler(self._both_ways(call))
             elif method.server_streaming:
-                handlers[name] = grpc.unary_stream_rpc_method_handler(self._replies(kind, call))
+                handlers[name] = grpc.unary_stream_rpc_method_handler(self._replies(kind, call, empty))
             else:
-                handlers[name] = grpc.unary_unary_rpc_method_handler(self._one_reply(kind, call))
+                handlers[name] = grpc.unary_unary_rpc_method_handler(self._one_reply(kind, call, empty))
         return handlers
 
     async def _list_nodes(self, peer: Peer, _: Any) -> Any:
@@ -171,10 +186,18 @@ class Door:
     def _peer(self, context: Any) -> Peer:
         return Peer(self.site, context.invocation_metadata() or ())
 
-    def _one_reply(self, kind: Any, call: Callable[[Peer, Any], Awaitable[Any]]) -> Any:
+    def _one_reply(self, kind: Any, call: Callable[[Peer, Any], Awaitable[Any]], empty: Any) -> Any:
         async def handle(raw: bytes, context: Any) -> bytes:
             try:
-                reply = await call(self._peer(context), decoded(kind, raw))
+                asked = decoded(kind, raw)
+                try:
+                    reply = await call(self._peer(context), asked)
+                except UnknownCrawlError:
+                    if empty is None:
+                        raise
+                    reply = empty()
+                    if "crawlID" in empty.DESCRIPTOR.fields_by_name:
+                        reply.crawlID = asked.crawlID or DEFAULT
             except Exception as error:
                 await _refuse(context, error)
                 raise
@@ -183,7 +206,7 @@ class Door:
 
         return handle
 
-    def _replies(self, kind: Any, call: Callable[[Peer, Any], AsyncIterator[Any]]) -> Any:
+    def _replies(self, kind: Any, call: Callable[[Peer, Any], AsyncIterator[Any]], empty: Any) -> Any:
         async def handle(raw: bytes, context: Any) -> None:
             replies = None
             try:
@@ -191,7 +214,8 @@ class Door:
                 async for reply in replies:
                     await context.write(reply.SerializeToString())
             except Exception as error:
-                await _refuse(context, error)
+                if empty is None or not isinstance(error, UnknownCrawlError):
+                    await _refuse(context, error)
             finally:
                 if replies is not None:
                     await replies.aclose()  # type: ignore[attr-defined]

@@ -201,6 +201,10 @@ class Intake:
         """Take in the answers whose waiting time is over, and check the links whose page has no answer."""
         while self._held or self._trails:
             await asyncio.sleep(HOLD_SECONDS / 5)
+            if self.keeper.closed:
+                # A client has deleted the crawl.
+                self.release(list(self._held))
+                return
             now = time.monotonic()
             self.release([url for url, (until, _) in self._held.items() if until <= now])
             for url, since in list(self._asked.items()):

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from inlink.crawl.queues import DiscoveredUrl
@@ -32,7 +32,7 @@ UNREAD_SECONDS = 0.02
 _ITEM, _ACK = message("URLItem"), message("AckMessage")
 _BATCH, _BATCH_ACK = message("DiscoveredBatch"), message("BatchAck")
 
-Intakes = Callable[[Peer, str], Intake]
+Intakes = Callable[[Peer, str], Awaitable[Intake]]
 
 
 Entry = tuple[Callable[[Any], Any], "asyncio.Future[Any]"]
@@ -50,7 +50,7 @@ async def put_urls(
     """
     held: Held = {}
 
-    def take(raw: bytes, acks: "asyncio.Queue[Entry | None]") -> Intake | None:
+    async def take(raw: bytes, acks: "asyncio.Queue[Entry | None]") -> Intake | None:
         item = decoded(_ITEM, raw)
         which = item.WhichOneof("item")
         info = item.known.info if which == "known" else item.discovered.info
@@ -63,7 +63,7 @@ async def put_urls(
             acks.put_nowait((ack, _decided([SKIPPED])))
             return None
         try:
-            intake = intakes(peer, info.crawlID)
+            intake = await intakes(peer, info.crawlID)
         except InlinkError:
             acks.put_nowait((ack, _decided([FAIL])))
             return None
@@ -93,7 +93,7 @@ async def put_discovered(
 ) -> None:
     """Take in batches of discovered URLs. Each batch is acknowledged with a status for each URL, in their order."""
 
-    def take(raw: bytes, acks: "asyncio.Queue[Entry | None]") -> Intake | None:
+    async def take(raw: bytes, acks: "asyncio.Queue[Entry | None]") -> Intake | None:
         batch = decoded(_BATCH, raw)
         name, count, intake = batch.ID, len(batch.items), None
         by_crawl: dict[str, list[int]] = {}
@@ -102,7 +102,7 @@ async def put_discovered(
         parts: list[asyncio.Future[list[int]]] = []
         for crawl, places in by_crawl.items():
             try:
-                intake = intakes(peer, crawl)
+                intake = await intakes(peer, crawl)
             except InlinkError:
                 parts.append(_decided([FAIL] * len(places)))
                 continue
@@ -130,7 +130,7 @@ def _decided(statuses: list[int]) -> "asyncio.Future[list[int]]":
 
 
 async def _stream(
-    take: Callable[[bytes, "asyncio.Queue[Entry | None]"], Intake | None],
+    take: Callable[[bytes, "asyncio.Queue[Entry | None]"], Awaitable[Intake | None]],
     requests: AsyncIterator[bytes],
     send: Callable[[bytes], Any],
     held: Held,
@@ -146,7 +146,7 @@ async def _stream(
     sending = asyncio.create_task(send_all())
     try:
         async for raw in requests:
-            intake = take(raw, acks)
+            intake = await take(raw, acks)
             if intake is not None:
                 await intake.room()
             while acks.qsize() > MOST_UNREAD and not sending.done():

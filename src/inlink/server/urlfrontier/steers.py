@@ -60,9 +60,9 @@ async def set_active(peer: Peer, asked: Any) -> Any:
 
 
 async def get_active(peer: Peer, _: Any) -> Any:
-    """Return whether any crawl is not paused."""
+    """Return whether any crawl is not paused, or there is no crawl."""
     paused = [await keeper.run(lambda opened: opened.paused) for keeper in peer.all("reader")]
-    return _BOOLEAN(state=not all(paused))
+    return _BOOLEAN(state=not (paused and all(paused)))
 
 
 async def set_log_level(peer: Peer, asked: Any) -> Any:
@@ -98,12 +98,15 @@ async def purge_urls(peer: Peer, asked: Any) -> Any:
 
 
 async def delete_crawl(peer: Peer, asked: Any) -> Any:
-    """Refuse to delete a crawl, because a crawl is a folder of the operator."""
+    """Delete a crawl that clients have made; return the number of its URLs."""
     keeper = peer.keeper(asked.value, "admin")
-    raise RefusedError(
-        grpc.StatusCode.FAILED_PRECONDITION,
-        f"{keeper.name} cannot be deleted by a client: end the server and remove the crawl's folder",
-    )
+    if peer.site.clients is None or keeper.name not in peer.site.clients.names:
+        raise RefusedError(
+            grpc.StatusCode.FAILED_PRECONDITION,
+            f"{keeper.name} cannot be deleted by a client, because its operator made it: end the server and remove "
+            "the crawl's folder",
+        )
+    return _LONG(value=await peer.site.delete(keeper.name))
 
 
 def _named(key: str) -> str:

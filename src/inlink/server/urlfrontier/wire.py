@@ -4,7 +4,6 @@
 Python code would tie inlink to one version of protobuf.
 """
 
-import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from google.protobuf.message import DecodeError
 
 from inlink.errors import InlinkError, ParameterError, SessionError, StoreError, UnknownNodeError
 from inlink.frontier.sessions import SessionLimitError
+from inlink.server.clientcrawls import TooManyCrawlsError
 from inlink.server.keeper import BusyError, Keeper
 from inlink.server.site import AccessError, Site
 from inlink.server.tokens import Role
@@ -56,6 +56,7 @@ CODES: tuple[tuple[type[InlinkError], grpc.StatusCode], ...] = (
     (BusyError, grpc.StatusCode.UNAVAILABLE),
     (UnknownNodeError, grpc.StatusCode.NOT_FOUND),
     (SessionLimitError, grpc.StatusCode.RESOURCE_EXHAUSTED),
+    (TooManyCrawlsError, grpc.StatusCode.RESOURCE_EXHAUSTED),
     (SessionError, grpc.StatusCode.ABORTED),
     (ParameterError, grpc.StatusCode.INVALID_ARGUMENT),
     (StoreError, grpc.StatusCode.UNAVAILABLE),
@@ -111,20 +112,34 @@ class Peer:
         self.site.admit(self._scope, role, crawl)
 
     def keeper(self, crawl: str, role: Role) -> Keeper:
-        """The keeper of a crawl; the server's first one if the name is empty or DEFAULT.
+        """The keeper of a crawl. An empty name and DEFAULT are the first crawl that the operator named, if any.
 
         Raises
         ------
-        inlink.errors.UnknownNodeError
+        inlink.server.site.UnknownCrawlError
             If there is no crawl of that name.
         inlink.server.site.AccessError
             If the peer may not ask.
         """
-        keepers = self.site.keepers
-        if crawl in ("", DEFAULT) and crawl not in keepers:
-            crawl = next(iter(keepers))
-        self.admit(role, crawl)
-        return self.site.keeper(crawl)
+        name = self._named(crawl)
+        self.admit(role, name)
+        return self.site.keeper(name)
+
+    async def made(self, crawl: str, role: Role) -> Keeper:
+        """The keeper of a crawl, which is made if it does not exist and clients can make crawls.
+
+        Raises
+        ------
+        inlink.errors.InlinkError
+            As :meth:`keeper` does, or if the crawl cannot be made.
+        """
+        name = self._named(crawl)
+        self.admit(role, name)
+        return await self.site.make(name)
+
+    def _named(self, crawl: str) -> str:
+        unnamed = crawl in ("", DEFAULT) and crawl not in self.site.keepers
+        return (self.site.default or DEFAULT) if unnamed else crawl
 
     def check(self, role: Role) -> None:
         """Let the call pass if its bearer has a role on any crawl. Each item is checked for its own crawl later.
@@ -134,11 +149,8 @@ class Peer:
         inlink.server.site.AccessError
             If not.
         """
-        for name in [*self.site.keepers][1:]:
-            with contextlib.suppress(AccessError):
-                self.admit(role, name)
-                return
-        self.admit(role, next(iter(self.site.keepers)))
+        token = self.site.bearer(self._scope)
+        self.admit(role, None if token is None else token.crawl)
 
     def all(self, role: Role) -> list[Keeper]:
         """The keepers of all crawls.
