@@ -115,7 +115,7 @@ def test_the_second_signal_ends_it_at_once(tmp_path, held):
         check_whole(tmp_path, site)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.soak)])
 def test_kill_9_at_any_moment(tmp_path, seed):
     """Killed again and again: what the crawl knows as crawled is in each file, and in the end all is everywhere."""
     moments = random.Random(seed)

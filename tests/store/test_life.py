@@ -156,7 +156,7 @@ def check_moves(place: Path) -> set[str]:
 
 
 @given(histories(40))
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 def test_crawls_move_pages_only_from_the_states_in_the_table(history):
     with tempfile.TemporaryDirectory() as place:
         clock, leases = Clock(), []
