@@ -108,7 +108,7 @@ def plan(size: int, faults: int = 10, *, closed: bool = False) -> SitePlan:
     page("about", link("p0"))
     for path in legal:
         page(path, link("p0"))
-        truth["template-only"].add((url(path),))
+        truth["indirect"].add((url(path),))
     for k in range(faults):
         # Broken links, also by a redirect; one target has two linkers.
         site.answers[url(f"gone/{k}")] = Answer("", 404 if k % 2 else 410)

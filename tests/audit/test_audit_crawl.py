@@ -1,9 +1,14 @@
 """``inlink crawl`` and then ``inlink audit``, on a site that is served on loopback."""
 
 import json
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from crawlcommand import crawl
@@ -73,3 +78,38 @@ def test_a_site_is_crawled_and_audited(tmp_path: Path) -> None:
     assert sorted(row[0] for row in rows["titles"]) == ["/a", "/b"]
     assert rows["dead-ends"] == [["/d"]]
     assert answer["gaps"] == ["1 page excluded: Forbidden by robots.txt"]
+
+
+def test_the_workflow_of_the_docs_runs(tmp_path: Path) -> None:
+    """Two nights: the first has nothing to compare with, and a link breaks before the second."""
+    text = (Path(__file__).parents[2] / "docs" / "audit.md").read_text()
+    steps = yaml.safe_load(text.split("```yaml\n")[1].split("```")[0])
+    commands_of_steps = [step["run"] for step in steps if "run" in step]
+    install, *following = commands_of_steps
+    assert install == "pip install 'inlink[scrapy]'"
+    # What the cache keeps, and what is uploaded, is made by the steps.
+    kept = [step["with"]["path"] for step in steps if "uses" in step]
+    assert kept == ["last-audit.json", "report.html"]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    pages: dict[str, Says] = {"/": page("Home", "<a href=/a>a</a>"), "/a": page("A")}
+    codes: list[list[int]] = []
+    for night in range(2):
+        folder = tmp_path / str(night)
+        folder.mkdir()
+        if night:
+            shutil.copy(tmp_path / "0" / "last-audit.json", folder)
+            pages["/a"] = page("A", "<a href=/lost>lost</a>")
+        with Site(pages) as site:
+            codes.append(
+                [
+                    subprocess.run(
+                        ["bash", "-e", "-c", command.replace("https://docs.example/", f"{site.root}/")],
+                        cwd=folder,
+                        env={**os.environ, "PATH": path},
+                        capture_output=True,
+                    ).returncode
+                    for command in following
+                ]
+            )
+        assert [(folder / name).stat().st_size > 0 for name in kept] == [True, True]
+    assert codes == [[0, 0, 0, 0, 0], [0, 0, 0, 1, 0]]

@@ -265,8 +265,8 @@ def orphans(evidence: Evidence) -> Iterator[Row]:
 
 
 @_check(
-    "Pages without a direct link",
-    "Search engines rank these pages low: all links to them are nofollow links or lead to a redirect.",
+    "Pages without a link in a text",
+    "Only menus and footers, nofollow links, or redirects lead to these pages. Link to them in a text.",
     "notice",
     "page problem links",
     key=1,
@@ -280,27 +280,15 @@ def indirect(evidence: Evidence) -> Iterator[Row]:
     )
     homes = set(site.homes.tolist())
     for page in evidence.indexable():
-        if plain[page] or page in homes:
+        number = int(site.inlinks[page])
+        if page in homes:
             continue
-        if number := int(site.inlinks[page]):
+        if number and not plain[page]:
             yield site.url(page), "only by redirects or canonical links", number
-        elif nofollow[page]:
+        elif number and not evidence.content_inlinks[page]:
+            yield site.url(page), "only by menus and footers", number
+        elif not number and nofollow[page]:
             yield site.url(page), "only by nofollow links", nofollow[page]
-
-
-@_check(
-    "Pages with template links only",
-    "Only menus and footers link to these pages. Link to them in a text.",
-    "notice",
-    "page links",
-    key=1,
-)
-def template_only(evidence: Evidence) -> Iterator[Row]:
-    site = evidence.site
-    homes = set(site.homes.tolist())
-    for page in evidence.indexable():
-        if site.inlinks[page] and not evidence.content_inlinks[page] and page not in homes:
-            yield site.url(page), int(site.inlinks[page])
 
 
 @_check(

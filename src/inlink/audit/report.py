@@ -114,13 +114,17 @@ def _bar(share: float) -> str:
 
 
 def _section(check: CheckResult, origin: re.Pattern[str] | None) -> Iterator[str]:
-    yield f'<section id="{check.name}" class="{check.level}"><h2>{html.escape(check.title)}'
-    yield f" <small>{len(check.rows):,}</small></h2>\n<p>{html.escape(check.why)}</p>\n"
+    shade = check.level if check.rows else "clean"
+    number = "–" if check.verdict == "not judged" else f"{len(check.rows):,}"
+    yield f'<section id="{check.name}" class="{shade}"><h2>{html.escape(check.title)}'
+    yield f" <small>{number}</small></h2>\n<p>{html.escape(check.why)}</p>\n"
     if check.verdict != "complete" and check.level != "table":
         yield f"<p><em>{check.verdict}</em>: {html.escape('; '.join(check.reasons))}.</p>\n"
     if check.rows:
         yield '<div class="rows"><table class="sortable"><thead><tr>'
-        yield "".join(f"<th>{html.escape(name.replace('_', ' '))}" for name in check.columns)
+        for name, value in zip(check.columns, check.rows[0], strict=True):
+            kind = ' class="number"' if isinstance(value, int | float) else ""
+            yield f"<th{kind}>{html.escape(name.replace('_', ' '))}"
         yield "</tr></thead><tbody>\n"
         for row in check.rows[:MOST_ROWS]:
             yield f"<tr>{''.join(_cell(value, origin) for value in row)}</tr>\n"
