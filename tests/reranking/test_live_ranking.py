@@ -180,7 +180,7 @@ def test_it_starts_by_itself_when_the_crawl_has_grown(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("policy", "first", "growth"),
-    [("host-diverse", 25, 25), ("pagerank", 100, 10), ("hits", 100, 10), ("hits-by-score", 100, 10)],
+    [("host-diverse", 10, 10), ("pagerank", 100, 10), ("hits", 100, 10), ("hits-by-score", 100, 10)],
 )
 def test_the_first_ranking_comes_after_a_number_of_pages_or_ten_seconds(
     tmp_path, monkeypatch, policy, first, growth
