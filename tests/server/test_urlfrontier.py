@@ -149,7 +149,7 @@ def test_calls_that_look(tmp_path):
         assert client.ask("CountURLs", key="h1.example").value == 10
         assert client.ask("CountURLs", filter="H1.EXAMPLE/2").value == 0
         assert client.ask("CountURLs", filter="H1.EXAMPLE/2", ignoreCase=True).value == 3
-        shown = [item.discovered.info.url for item in client.ask("ListURLs", start=5, size=4)]
+        shown = [item.known.info.url for item in client.ask("ListURLs", start=5, size=4)]
         assert shown == some[5:9]
         shown = [item.ID for item in client.ask("ListURLs", key="h2.example", filter="/1", start=1)]
         assert shown == ["http://h2.example/14", "http://h2.example/17"]
@@ -205,7 +205,7 @@ def test_calls_that_steer_and_a_restart(tmp_path):
             "DeleteCrawl": {"value": "unknown"},
         }.items():
             assert refusal(client, call, **fields)[0] == "NOT_FOUND", call
-        for call in ("BlockQueueUntil", "SetCrawlLimit", "DeleteQueue", "PurgeURLs"):
+        for call in ("BlockQueueUntil", "SetCrawlLimit", "DeleteQueue"):
             assert refusal(client, call)[0] == "INVALID_ARGUMENT", call
         assert refusal(client, "DeleteCrawl", value="crawl")[0] == "FAILED_PRECONDITION"
         client.ask("SetLogLevel", package="inlink.levels", level=3)

@@ -138,7 +138,7 @@ def test_keys_are_domains_where_politeness_counts_them(tmp_path):
         (first,) = client.ask("GetURLs", max_urls_per_queue=1)
         assert first.key == "example.com"
         assert len(client.ask("GetURLs", key="example.com", crawlID="crawl")) == 2
-        assert client.ask("GetURLStatus", url=some[0]).discovered.info.key == "example.com"
+        assert client.ask("GetURLStatus", url=some[0]).known.info.key == "example.com"
 
 
 def test_a_server_speaks_both_protocols(tmp_path, monkeypatch):

@@ -679,7 +679,7 @@ class Crawl:
         check_text("reason", reason)
         older_than = argument("older_than", older_than)
         slot = operator.slot_named(self._journal, host)
-        return operator.exclude_host(self._journal, slot, reason, older_than)
+        return operator.exclude_waiting(self._journal, slot, reason, older_than)
 
     @_change
     def set_due(self, url: str, seconds: float) -> bool:

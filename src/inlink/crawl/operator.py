@@ -141,8 +141,8 @@ def set_host(journal: Journal, slot: int, limits: HostLimits) -> HostState:
     return hosts.state(slot, now)
 
 
-def exclude_host(journal: Journal, slot: int, reason: str, older_than: float | None) -> int:
-    """Exclude the waiting pages of a slot; return their number. See :meth:`inlink.Crawl.exclude_host`."""
+def exclude_waiting(journal: Journal, slot: int | None, reason: str, older_than: float | None) -> int:
+    """Exclude the waiting pages of a slot, or of all; return their number. See :meth:`inlink.Crawl.exclude_host`."""
     now, waiting = journal.now, _waiting(journal, slot)
     if older_than is not None:
         waiting = waiting[_last_seen(journal.pages, waiting) < now - older_than]
@@ -154,10 +154,12 @@ def exclude_host(journal: Journal, slot: int, reason: str, older_than: float | N
     return len(waiting)
 
 
-def _waiting(journal: Journal, slot: int) -> UInt32Array:
-    """The pages of a slot that wait in the queue or for a date, uint32[k], increasing."""
+def _waiting(journal: Journal, slot: int | None) -> UInt32Array:
+    """The pages of a slot, or of all slots, that wait in the queue or for a date, uint32[k], increasing."""
     frontier, states = journal.frontier, journal.pages.states
-    pages = frontier.hosts.pages_of(slot)
+    pages = np.arange(journal.pages.num_pages, dtype=np.uint32)
+    if slot is not None:
+        pages = frontier.hosts.pages_of(slot)
     discovered, crawled = pages[states[pages] == DISCOVERED], pages[states[pages] == CRAWLED]
     due = [
         page in frontier.queue or page in frontier.plans or page in frontier.lost for page in crawled.tolist()

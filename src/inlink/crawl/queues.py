@@ -14,12 +14,13 @@ from inlink.crawl.arguments import argument
 from inlink.crawl.intake import MOST_CARRIED
 from inlink.crawl.journal import encoded_list
 from inlink.crawl.leasing import Leasing
-from inlink.crawl.operator import slot_named
+from inlink.crawl.operator import exclude_waiting, slot_named
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.frontier.hosts import HostState
 from inlink.protocol import Task
 from inlink.store import format as kinds
 from inlink.store.carried import encode_carried
+from inlink.store.format import CRAWLED, LEASED
 from inlink.store.life import OPEN
 from inlink.urls.canonical import canonical, refusal
 from inlink.urls.hosts import registered_domain
@@ -34,15 +35,23 @@ DiscoveredUrl = tuple[str, str, float, bytes]
 class QueuedPage(NamedTuple):
     """A page.
 
-    ``key`` names its queue. ``answered`` is True if a spider has answered for the page. ``due`` is the Unix time at
-    which it may be fetched, None if it does not wait. Its next task gives ``data`` back.
+    ``key`` names its queue. ``discovered`` is the Unix time at which the page became known. ``due`` is the Unix time at
+    which it may be fetched; None if it will not be fetched. Its next task gives ``data`` back.
     """
 
     url: str
     key: str
-    answered: bool
+    discovered: float
     due: float | None
     data: bytes
+
+
+class QueueState(NamedTuple):
+    """A queue: its host, the number of pages in it that wait for a date or a retry, and whether it holds any page."""
+
+    host: HostState
+    later: int
+    holds: bool
 
 
 class QueueDesk:
@@ -180,7 +189,7 @@ class QueueDesk:
             leases = self._leasing.hand_out(count, session, 0, False, take=portion.take, seconds=seconds)
             return [self._leasing.task(lease) for lease in leases]
 
-    def queue(self, key: str) -> HostState:
+    def queue(self, key: str) -> QueueState:
         """The state of the queue of a host or domain.
 
         Raises
@@ -189,7 +198,10 @@ class QueueDesk:
             If the crawl does not know it.
         """
         with self._gate:
-            return self._frontier.hosts.state(slot_named(self._journal, key), self._journal.tick())
+            slot, now = slot_named(self._journal, key), self._journal.tick()
+            later = np.bincount(self._later(), minlength=slot + 1)[slot]
+            state = self._frontier.hosts.state(slot, now)
+            return QueueState(state, int(later), bool(later or state.waiting or state.taken))
 
     def queue_names(self, begin: int, count: int, *, empty: bool) -> tuple[list[str], int]:
         """Keys of up to ``count`` queues from ``begin`` on, in the order of discovery, and their total number.
@@ -198,14 +210,53 @@ class QueueDesk:
         ----------
         begin, count : int
         empty : bool
-            Include queues in which no page waits, also in the total.
+            Include queues whose pages were all handed out or wait for a date, also in the total. A queue whose pages
+            are all excluded does not count.
         """
         with self._gate:
             frontier = self._frontier
-            slots = np.arange(frontier.queue.num_slots)
-            if not empty:
-                slots = slots[frontier.queue.rows["count"][: len(slots)] > 0]
+            rows = frontier.queue.rows[: frontier.queue.num_slots]
+            holds = rows["count"] > 0
+            if empty:
+                holds |= rows["taken"] > 0
+                holds[self._later()] = True
+            slots = np.flatnonzero(holds)
             return [frontier.hosts.name(slot) for slot in slots[begin : begin + count].tolist()], len(slots)
+
+    def _later(self) -> UInt32Array:
+        """The slots of the pages that wait for a date or a retry, a slot for each page."""
+        pages = [*self._frontier.plans, *self._frontier.lost.dates]
+        return self._frontier.queue.slots_of(np.array(pages, np.uint32))
+
+    def waits(self, url: str) -> bool:
+        """Return whether a page waits in its queue, or for a date or a retry.
+
+        Raises
+        ------
+        inlink.errors.UnknownNodeError
+            If the crawl does not know the URL.
+        """
+        with self._gate:
+            frontier, page = self._frontier, self._pages.survivor(self._journal.page_of(url))
+            return page in frontier.queue or page in frontier.plans or page in frontier.lost
+
+    def leases_in(self, session: int, key: str) -> list[int]:
+        """The leases of a session on pages of a queue.
+
+        Raises
+        ------
+        inlink.errors.UnknownNodeError
+            If the crawl does not know the queue.
+        """
+        with self._gate:
+            slot = slot_named(self._journal, key)
+            return [out.number for out in self._frontier.leases.held_by(session) if out.slot == slot]
+
+    def exclude(self, reason: str, older_than: float) -> int:
+        """Exclude the waiting pages of all queues, as :meth:`inlink.Crawl.exclude_host` does for a host."""
+        with self._gate:
+            self._journal.tick()
+            return exclude_waiting(self._journal, None, reason, older_than)
 
     def pages_of_queue(self, key: str) -> UInt32Array:
         """The pages of a queue, uint32[k], increasing.
@@ -236,14 +287,17 @@ class QueueDesk:
 
     def _row(self, page: int, now: float) -> QueuedPage:
         frontier, pages = self._frontier, self._pages
-        due: float | None = now
-        if page not in frontier.queue:
+        discovered = pages.frames.frame(pages.maker_place(page)).time
+        if page in frontier.plans or page in frontier.lost:
             due = frontier.plans.get(page, frontier.lost.dates.get(page))
-        if due is not None and due == math.inf:
+        elif page in frontier.never or int(pages.states[page]) not in (*OPEN, CRAWLED):
             due = None
-        fresh = int(pages.states[page]) in OPEN and not pages.answers[page]
+        elif not pages.answers[page]:
+            due = discovered
+        else:
+            due = now if page in frontier.queue or int(pages.states[page]) == LEASED else None
         url = pages.url(page)
-        return QueuedPage(url, self.key_of(url), not fresh, due, pages.carried(page) or b"")
+        return QueuedPage(url, self.key_of(url), discovered, due, pages.carried(page) or b"")
 
 
 class _Portion:

@@ -107,12 +107,12 @@ async def get_stats(peer: Peer, asked: Any) -> Any:
     # This takes back the leases that have expired.
     await keeper.run(lambda opened: opened.due_in())
     if asked.key:
-        state = await keeper.run(lambda opened: opened.queues.queue(asked.key))
+        host, later, holds = await keeper.run(lambda opened: opened.queues.queue(asked.key))
         return _STATS(
-            size=state.waiting,
-            inProcess=state.in_flight,
-            counts={"taken": state.taken, "active_queues": int(state.waiting > 0)},
-            numberOfQueues=1,
+            size=host.waiting + later,
+            inProcess=host.in_flight,
+            counts={"taken": host.taken, "active_queues": int(host.waiting > 0)},
+            numberOfQueues=int(holds),
             crawlID=keeper.name,
         )
     standing, (_, queues), (_, active) = await keeper.run(
@@ -235,10 +235,7 @@ class _Search:
 def _item(row: QueuedPage, crawl: str) -> Any:
     info = metadata_of(row.data)
     info.url, info.key, info.crawlID = row.url, row.key, crawl
-    item = _ITEM(ID=row.url)
-    if row.answered:
-        item.known.info.CopyFrom(info)
-        item.known.refetchable_from_date = 0 if row.due is None else int(max(row.due, 1))
-    else:
-        item.discovered.info.CopyFrom(info)
+    item = _ITEM(ID=row.url, creation_date=int(row.discovered))
+    item.known.info.CopyFrom(info)
+    item.known.refetchable_from_date = 0 if row.due is None else int(max(row.due, 1))
     return item

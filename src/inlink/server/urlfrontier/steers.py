@@ -7,8 +7,10 @@ from typing import Any
 
 import grpc
 
+from inlink.crawl.crawl import Crawl
 from inlink.errors import ParameterError
-from inlink.server.urlfrontier.taken import NEVER
+from inlink.protocol import Excluded
+from inlink.server.urlfrontier.taken import NEVER, session_of
 from inlink.server.urlfrontier.wire import Peer, RefusedError, message
 
 DAY = 86_400.0
@@ -43,9 +45,9 @@ async def set_crawl_limit(peer: Peer, asked: Any) -> Any:
     """Set the total number of URLs of a queue that may be fetched; 0 is no limit."""
     keeper = peer.keeper(asked.crawlID, "admin")
 
-    def work(opened: Any) -> None:
+    def work(opened: Crawl) -> None:
         key = _named(asked.key)
-        taken = opened.queues.queue(key).taken
+        taken = opened.queues.queue(key).host.taken
         opened.set_host(key, budget=max(asked.limit - taken, 0) if asked.limit else None)
 
     await keeper.change(work)
@@ -78,23 +80,29 @@ async def set_log_level(peer: Peer, asked: Any) -> Any:
 
 
 async def delete_queue(peer: Peer, asked: Any) -> Any:
-    """Exclude all waiting URLs of a queue; return their number."""
+    """Exclude all waiting URLs of a queue, and those that clients hold; return their number."""
     keeper = peer.keeper(asked.crawlID, "admin")
-    work = lambda opened: opened.exclude_host(_named(asked.key), "URLFrontier: DeleteQueue")  # noqa: E731
+
+    def work(opened: Crawl) -> int:
+        key, session = _named(asked.key), session_of(opened)
+        leases = opened.queues.leases_in(session, key)
+        opened.desk.report(session, [Excluded(lease, "URLFrontier: DeleteQueue") for lease in leases])
+        return len(leases) + opened.exclude_host(key, "URLFrontier: DeleteQueue")
+
     return _LONG(value=await keeper.change(work))
 
 
 async def purge_urls(peer: Peer, asked: Any) -> Any:
-    """Exclude waiting URLs of a queue whose last fetch (or discovery) is ``days`` days old; return their number."""
+    """Exclude waiting URLs, of a queue or of all, whose last fetch (or discovery) is ``days`` days old."""
     keeper = peer.keeper(asked.crawlID, "admin")
-    seconds = min(asked.days * DAY, NEVER)
-    return _LONG(
-        value=await keeper.change(
-            lambda opened: opened.exclude_host(
-                _named(asked.key), "URLFrontier: PurgeURLs", older_than=seconds
-            )
-        )
-    )
+    reason, seconds = "URLFrontier: PurgeURLs", min(asked.days * DAY, NEVER)
+
+    def work(opened: Crawl) -> int:
+        if asked.key:
+            return opened.exclude_host(asked.key, reason, older_than=seconds)
+        return opened.queues.exclude(reason, seconds)
+
+    return _LONG(value=await keeper.change(work))
 
 
 async def delete_crawl(peer: Peer, asked: Any) -> Any:

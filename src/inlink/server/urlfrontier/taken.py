@@ -56,6 +56,11 @@ class Known:
     data: bytes = b""
     links: list[str] = field(default_factory=list)
 
+    @property
+    def is_only_date(self) -> bool:
+        """Whether the item has a date and says nothing about a fetch."""
+        return self.date > 0 and self.status is None and self.error is None and self.redirects_to is None
+
 
 @dataclass(slots=True)
 class Put:
@@ -109,15 +114,12 @@ def _known(opened: Crawl, session: int, known: Known) -> int:
         return SKIPPED
     try:
         lease = opened.desk.lease_on(session, known.url)
-        answered: bool | None = True
         if lease is not None:
             _answer(opened, session, lease, known)
-        else:
-            answered = _answer_by_url(opened, known)
-        if answered is None:
+        elif not _answer_by_url(opened, known):
             return SKIPPED
         if known.redirects_to is None:
-            _set_date(opened, known, answered)
+            _set_date(opened, known)
     except (ParameterError, UnknownNodeError):
         return FAIL
     return OK
@@ -139,22 +141,22 @@ def _answer(opened: Crawl, session: int, lease: int, known: Known) -> None:
         opened.desk.report(session, [Released(receipt.task.lease)])
 
 
-def _answer_by_url(opened: Crawl, known: Known) -> bool | None:
-    """Take in an answer for a URL that no client has leased.
-
-    Return True if it was taken in, False if the page has an answer already, and None if no answer is possible.
-    """
+def _answer_by_url(opened: Crawl, known: Known) -> bool:
+    """Take in an answer for a URL that no client has leased; return False if no answer is possible."""
     page = opened.page(known.url)
     if page is None:
         # The URL may come from the operator or from another frontier. No page of this crawl links to it.
         if opened.queues.discover([(known.url, known.key, 1.0, known.data)]) == [None]:
-            return None
+            return False
+        if known.is_only_date:
+            # It was not fetched, as the dump of a discovered URL.
+            return True
     elif page.state == "leased":
         # Another spider has leased the page.
-        return None
+        return False
     elif page.state != "discovered":
         # Only the date counts.
-        return False
+        return True
     if known.error is not None:
         opened.failed(known.url, known.error, status=known.status, retry=known.date > 0)
     elif known.redirects_to is not None:
@@ -166,13 +168,13 @@ def _answer_by_url(opened: Crawl, known: Known) -> bool | None:
     return True
 
 
-def _set_date(opened: Crawl, known: Known, answered: bool) -> None:
+def _set_date(opened: Crawl, known: Known) -> None:
     if known.date > 0:
         opened.set_due(known.url, max(known.date - time.time(), 0.0))
         if known.data:
             opened.queues.replace_data(known.url, known.data)
-    elif not answered or opened.settings.revisit is not None:
-        # After an answer that was just taken in, only a schedule gives a date.
+    elif opened.queues.waits(known.url):
+        # An earlier date, a retry, or the schedule would let the page be fetched again.
         opened.set_due(known.url, math.inf)
 
 
