@@ -46,6 +46,19 @@ def test_never_refetched(client):
     assert got(client, key="key1.com", max_urls_per_queue=1, delay_requestable=2) == []
 
 
+@pytest.mark.parametrize("reopened", [False, True])
+def test_right_order(tmp_path, reopened):
+    by_date = {"clients": tmp_path / "clients", "policy": "date"}
+    with frontier(**by_date) as client:
+        later, sooner = "http://key1.com/later", "http://key1.com/sooner"
+        client.put(client.known(later, NOW), client.known(sooner, NOW - 10_000))
+        if not reopened:
+            assert got(client, key="key1.com", max_urls_per_queue=2) == [sooner, later]
+    if reopened:
+        with frontier(**by_date) as client:
+            assert got(client, key="key1.com", max_urls_per_queue=1) == [sooner]
+
+
 def test_updates(client):
     url, key = "http://key1.com/", "key1.com"
     asked = {"key": key, "max_urls_per_queue": 1, "delay_requestable": 1}
@@ -209,6 +222,15 @@ def test_date_zero_ends_a_date(tmp_path, leased, revisit):
         assert {pair: date_of(client, url) for pair, url in urls.items()} == dict.fromkeys(pairs, 0)
         assert client.ask("GetStats").size == 0
         time.sleep(1.1 if revisit else 0)
+        assert got(client) == []
+
+
+def test_max_urls_per_queue_takes_the_oldest_first(tmp_path):
+    with frontier(clients=tmp_path / "clients", policy="date") as client:
+        dates = {"a": -100, "b": 300, "c": -50, "d": -51, "e": -49}
+        client.put(*(client.known(f"{SITE}/{name}", NOW + seconds) for name, seconds in dates.items()))
+        assert got(client, max_urls_per_queue=2) == [f"{SITE}/a", f"{SITE}/d"]
+        assert got(client) == [f"{SITE}/c", f"{SITE}/e"]
         assert got(client) == []
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, TypedDict, cast
 
 from inlink.base.declare import Parameter, PositiveSeconds, Seconds, parameters_of
-from inlink.base.settings import NO_LIMIT
+from inlink.base.settings import LONGEST, NO_LIMIT
 from inlink.errors import ParameterError
 from inlink.frontier.survey import BEST
 from inlink.protocol import LARGEST_SCORE
@@ -52,6 +52,7 @@ class Arguments(HostLimits):
     count: Annotated[int, Parameter(at_least=0, at_most=NO_LIMIT)]
     seconds: Seconds
     ahead: Annotated[Seconds, Parameter(name="seconds")]
+    due: Annotated[float, Parameter(name="seconds", unit="seconds", at_least=-LONGEST, at_most=LONGEST)]
     older_than: Annotated[Seconds | None, Parameter(none="all")]
     silent_after: Annotated[PositiveSeconds | None, Parameter(none="never")]
     session: Identifier

@@ -692,7 +692,7 @@ class Crawl:
         ----------
         url : str
         seconds : float
-            Seconds from now; ``math.inf`` is never.
+            Seconds from now; ``math.inf`` is never. A date in the past, below 0, matters to the policy ``date``.
 
         Raises
         ------
@@ -702,7 +702,7 @@ class Crawl:
             If ``seconds`` is outside its range.
         """
         check_text("url", url)
-        seconds = checked_ahead("ahead", seconds)
+        seconds = checked_ahead("due", seconds)
         return operator.set_due(self._answers, self._journal.page_of(url), seconds)
 
     def change_settings(self, **changes: Any) -> Settings:

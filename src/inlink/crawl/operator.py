@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from inlink.base.arrays import AnyArray, UInt32Array
+from inlink.base.arrays import Float64Array, UInt32Array
 from inlink.crawl.answers import Answers
 from inlink.crawl.arguments import HostLimits, host_name
 from inlink.crawl.journal import Journal
@@ -21,8 +21,6 @@ from inlink.store import format as kinds
 from inlink.store.format import (
     CRAWLED,
     DISCOVERED,
-    HEAD,
-    HEAD_SIZE,
     DateRecord,
     struct_of,
 )
@@ -167,17 +165,13 @@ def _waiting(journal: Journal, slot: int | None) -> UInt32Array:
     return np.sort(np.concatenate([discovered, crawled[np.array(due, bool)]]))
 
 
-def _last_seen(pages: Pages, numbers: UInt32Array) -> AnyArray:
+def _last_seen(pages: Pages, numbers: UInt32Array) -> Float64Array:
     """Unix times at which pages were last crawled, or else discovered: float64[k]."""
     places = np.array(
         [pages.maker_place(page) if place is None else place
          for page in numbers.tolist() for place in (pages.visit_place(page),)], np.int64,
     )  # fmt: skip
-    if not len(places):
-        return np.empty(0)
-    heads: AnyArray = pages.frames.at(places)[places[:, None] + np.arange(HEAD_SIZE)].view(HEAD)[:, 0]
-    times: AnyArray = heads["time"]
-    return times
+    return pages.times_at(places)
 
 
 def set_due(answers: Answers, page: int, seconds: float) -> bool:

@@ -287,7 +287,7 @@ class QueueDesk:
 
     def _row(self, page: int, now: float) -> QueuedPage:
         frontier, pages = self._frontier, self._pages
-        discovered = pages.frames.frame(pages.maker_place(page)).time
+        discovered = float(pages.discovered(np.array([page], np.uint32))[0])
         if page in frontier.plans or page in frontier.lost:
             due = frontier.plans.get(page, frontier.lost.dates.get(page))
         elif page in frontier.never or int(pages.states[page]) not in (*OPEN, CRAWLED):

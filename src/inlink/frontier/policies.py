@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from inlink.base.arrays import Float32Array, UInt32Array, UInt64Array
+from inlink.base.arrays import Float32Array, Float64Array, UInt32Array, UInt64Array
 from inlink.base.columns import reserve
 from inlink.base.declare import imported, present_name
 from inlink.errors import ParameterError
@@ -30,6 +30,8 @@ from inlink.frontier.ranked import RANKED, STORED, by_stored_ranking
 from inlink.frontier.settings import OLD_POLICIES
 from inlink.reranking.kernels.push import LEAST_SCORE
 from inlink.store.events import Events
+from inlink.store.format import DUE, HEAD, HEAD_SIZE, VISIT, DateRecord, dtype_of
+from inlink.store.kernels.frames import find_kinds
 from inlink.store.pages import Pages
 
 __all__ = ["POLICIES", "Policy", "policy_found", "policy_name", "policy_of"]
@@ -157,6 +159,57 @@ class Revisit(Policy):
         return None if visit is None else max(visit.time - self.pages.started, 0.0)
 
 
+DATE_SCALE = float(1 << 22)
+"""Seconds after which the priority under ``date`` halves. float32 then tells dates apart that differ by a second."""
+
+_DATED = np.dtype([("head", HEAD), ("record", dtype_of(DateRecord))])
+
+
+class ByDate(Policy):
+    """The earliest date first, then in the order of discovery.
+
+    The date of a page is the last one that :meth:`inlink.Crawl.set_due` gave it, or its last crawl if that came later.
+    A page without either has the date of its discovery. URLFrontier's own server has this order.
+    """
+
+    name = "date"
+    columns = ("dates",)
+
+    def __init__(self, pages: Pages, settings: dict[str, Any]) -> None:
+        super().__init__(pages, settings)
+        # Unix times; 0 for a page that was neither crawled nor given a date.
+        self.dates: Float64Array = reserve(np.float64, MOST_PAGES)
+
+    def fold(self, events: Events) -> None:
+        log = events.frames
+        places = find_kinds(log, np.uint64(0), np.uint64(len(log)), np.uint64(1 << DUE | 1 << VISIT))
+        starts = places.astype(np.int64)[:, None]
+        heads = log[starts + np.arange(HEAD_SIZE)].view(HEAD)[:, 0]
+        dates, due = heads["time"].copy(), heads["kind"] == DUE
+        dates[due] = log[starts[due] + np.arange(_DATED.itemsize)].view(_DATED)[:, 0]["record"]["date"]
+        # Of several events about a page, the last one holds.
+        self.dates[heads["page"]] = dates
+
+    def priority(self, pages: UInt32Array) -> Float32Array:
+        dates = self._dates(pages)
+        return np.exp2(np.clip((self.pages.started - dates) / DATE_SCALE, -126, 126)).astype(np.float32)
+
+    def explain(self, page: int) -> list[Part]:
+        pages = np.array([page], np.uint32)
+        days = (float(self._dates(pages)[0]) - self.pages.started) / 86_400
+        meaning = (
+            f"2^(-days / {DATE_SCALE / 86_400:.1f}), days from the start of the crawl to the date: {days:.4g}"
+        )
+        return [Part(meaning, "+", float(self.priority(pages)[0]))]
+
+    def _dates(self, pages: UInt32Array) -> Float64Array:
+        """The dates of pages as Unix times, float64[n]."""
+        dates = self.dates[pages]
+        undated = dates == 0
+        dates[undated] = self.pages.discovered(pages[undated])
+        return dates
+
+
 _ALL: tuple[type[Policy], ...] = (
     *RANKED,
     BestFirst,
@@ -166,6 +219,7 @@ _ALL: tuple[type[Policy], ...] = (
     HostsInTurns,
     Random,
     Revisit,
+    ByDate,
     Policy,
 )
 POLICIES: dict[str, type[Policy]] = {policy.name: policy for policy in _ALL}

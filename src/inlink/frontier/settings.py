@@ -37,6 +37,7 @@ POLICIES = (
     "hosts-in-turns",
     "random",
     "revisit",
+    "date",
     "first-come",
 )
 OLD_POLICIES = {"fifo": "hosts-in-turns"}

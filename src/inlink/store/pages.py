@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from inlink.base.arrays import AnyArray, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.arrays import AnyArray, Float64Array, Int64Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.columns import most_pages, reserve
 from inlink.base.jit import addresses
 from inlink.base.memory import require_memory
@@ -23,6 +23,8 @@ from inlink.store.format import (
     CRAWLED,
     EXCLUDED,
     GIVEN,
+    HEAD,
+    HEAD_SIZE,
     MERGE,
     NO_PAGE,
     NOINDEX,
@@ -371,6 +373,19 @@ class Pages(Deferred):
         """The place of the event that made a page known."""
         row = int(np.searchsorted(self.makers[: self.tally.makers], np.uint32(page), "right")) - 1
         return int(self.maker_places[row])
+
+    def discovered(self, numbers: UInt32Array) -> Float64Array:
+        """Unix times of the events that made pages known, float64[k]."""
+        rows = np.searchsorted(self.makers[: self.tally.makers], numbers, "right") - 1
+        return self.times_at(self.maker_places[rows].astype(np.int64))
+
+    def times_at(self, places: Int64Array) -> Float64Array:
+        """Unix times of the events at places of the log, float64[k]."""
+        if not len(places):
+            return np.empty(0)
+        heads: AnyArray = self.frames.at(places)[places[:, None] + np.arange(HEAD_SIZE)].view(HEAD)[:, 0]
+        times: Float64Array = heads["time"]
+        return times
 
     def visit_place(self, page: int) -> int | None:
         """The place of a page's latest visit in the log."""

@@ -237,5 +237,5 @@ def _item(row: QueuedPage, crawl: str) -> Any:
     info.url, info.key, info.crawlID = row.url, row.key, crawl
     item = _ITEM(ID=row.url, creation_date=int(row.discovered))
     item.known.info.CopyFrom(info)
-    item.known.refetchable_from_date = 0 if row.due is None else int(max(row.due, 1))
+    item.known.refetchable_from_date = 0 if row.due is None else round(max(row.due, 1))
     return item

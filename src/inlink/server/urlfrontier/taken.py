@@ -170,7 +170,7 @@ def _answer_by_url(opened: Crawl, known: Known) -> bool:
 
 def _set_date(opened: Crawl, known: Known) -> None:
     if known.date > 0:
-        opened.set_due(known.url, max(known.date - time.time(), 0.0))
+        opened.set_due(known.url, max(known.date - time.time(), -NEVER))
         if known.data:
             opened.queues.replace_data(known.url, known.data)
     elif opened.queues.waits(known.url):
