@@ -5,6 +5,7 @@ import inspect
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import click
@@ -57,7 +58,8 @@ def dotted(path: Path) -> str:
     return ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__")
 
 
-def imports(path: Path) -> set[str]:
+@cache
+def imports(path: Path) -> frozenset[str]:
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -66,7 +68,7 @@ def imports(path: Path) -> set[str]:
             assert node.level == 0, f"{path}: a relative import"
             found.add(node.module or "")
             found |= {f"{node.module}.{name.name}" for name in node.names}
-    return found
+    return frozenset(found)
 
 
 def test_rooms_import_only_rooms_before_them():
