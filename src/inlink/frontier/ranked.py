@@ -66,7 +66,11 @@ class PageRank(Policy):
     takes_trust = True
     takes_distrust = True
     takes_prior = True
+    # Whether priorities have divisors, and whether the last ranking brought those of sections.
+    uneven = divided = False
     columns: tuple[str, ...] | None = ("shares",)
+    # The divisor of each page's section minus 1, or TURN.
+    sections: Float32Array = np.empty(0, np.float32)
     expected: Float32Array = np.empty(0, np.float32)
     # The arrays that a ranking fills.
     ranked: tuple[str, ...] = ("shares",)
@@ -79,6 +83,8 @@ class PageRank(Policy):
         self.shares: Float32Array = reserve(np.float32, MOST_PAGES)
         if self.takes_expected:
             self.expected = reserve(np.float32, MOST_PAGES)
+        if self.takes_sections:
+            self.sections = reserve(np.float32, MOST_PAGES)
         self.scores, self.least, self.trusts = _NO_SCORES, 0.0, False
         self.prior: HostPrior | None = None
         self.host_factors: tuple[HostFactor, ...] = ()
@@ -119,6 +125,8 @@ class PageRank(Policy):
 
     def fold(self, events: Events) -> None:
         give_shares(events.frames, *self._state())
+        if self.divided:
+            pass_on(events.frames, self.sections)
 
     def priority(self, pages: UInt32Array) -> Float32Array:
         ranks = priorities = PageRank.ranks(self, pages)
@@ -128,7 +136,7 @@ class PageRank(Policy):
             priorities = priorities + self.expected.take(pages)
         for factor in self.host_factors:
             priorities = priorities * factor.factor(pages)
-        return priorities
+        return priorities / self._divisors(pages) if self.uneven else priorities
 
     def ranks(self, pages: UInt32Array) -> Float32Array:
         return self.shares.take(pages) + (self.teleport(pages) if len(self.scores) else self.rest)
@@ -161,7 +169,11 @@ class PageRank(Policy):
     def gives(self, page: int, places: UInt64Array) -> Float32Array | None:
         log = self.pages.frames.at(places)
         amounts: Float32Array = shares_given(log, places, np.uint64(page), *self._state())
-        return amounts
+        return amounts / self._divisors(np.array([page], np.uint32)) if self.uneven else amounts
+
+    def _divisors(self, pages: UInt32Array) -> Float32Array:
+        """The divisors of priorities, float32[n], if a subclass is ``uneven``."""
+        return np.ones(len(pages), np.float32)
 
     def adopt(self, ranks: Float32Array, meta: dict[str, Any], since: Events) -> None:
         self._begin(meta)
@@ -211,24 +223,9 @@ class HostDiverse(PageRank):
 
     name = "host-diverse"
     sharing = "shared"
-    takes_expected = takes_sections = True
+    takes_expected = takes_sections = uneven = True
     columns = ranked = ("shares", "expected", "sections")
     numbers = ("divided",)
-
-    def __init__(self, pages: Pages, settings: dict[str, Any]) -> None:
-        super().__init__(pages, settings)
-        # The divisor of each page's section minus 1, or TURN.
-        self.sections: Float32Array = reserve(np.float32, MOST_PAGES)
-        # Whether any of them is not 0.
-        self.divided = False
-
-    def fold(self, events: Events) -> None:
-        super().fold(events)
-        if self.divided:
-            pass_on(events.frames, self.sections)
-
-    def priority(self, pages: UInt32Array) -> Float32Array:
-        return self._lowered(super().priority(pages), pages)
 
     def explain(self, page: int) -> list[Part]:
         alone, section = np.array([page], np.uint32), self.sections[page]
@@ -239,18 +236,12 @@ class HostDiverse(PageRank):
             parts.append(Part("(1 + pages crawled of its seed's section)^(Q⁴/4)", "÷", float(1 + section)))
         return parts
 
-    def gives(self, page: int, places: UInt64Array) -> Float32Array | None:
-        amounts = super().gives(page, places)
-        return None if amounts is None else self._lowered(amounts, np.array([page], np.uint32))
-
-    def _lowered(self, priorities: Float32Array, pages: UInt32Array) -> Float32Array:
-        """Priorities after the divisions by depth and by section, float32[n]."""
-        priorities = priorities / self._distance(pages)
+    def _divisors(self, pages: UInt32Array) -> Float32Array:
+        divisors = self._distance(pages)
         if self.divided:
             sections = self.sections.take(pages)
-            lowered = priorities / (1 + np.maximum(sections, np.float32(0)))
-            priorities = np.where(sections == TURN, priorities * _TURN_FACTOR, lowered)
-        return priorities
+            divisors *= np.where(sections == TURN, 1 / _TURN_FACTOR, 1 + sections)
+        return divisors
 
     def _distance(self, pages: UInt32Array) -> Float32Array:
         """(1 + depth)^⅛ of pages, float32[n]."""
