@@ -272,7 +272,8 @@ def test_a_full_disk_is_one_line_and_the_same_command_goes_on(crawl):
     for most in (1000, largest - 1):
         done = build(most)
         assert done.returncode == 2, done.stderr
-        (line,) = done.stderr.splitlines()
+        line, *others = done.stderr.splitlines()
+        assert not others, done.stderr
         assert line.startswith("inlink: ")
         assert "File too large" in line
         assert "free some space, or name an output on another disk" in line
