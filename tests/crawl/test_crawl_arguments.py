@@ -129,7 +129,7 @@ TABLE: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "set_due: url": (lambda crawl, bad: crawl.set_due(bad, 1.0), [*NO_TEXT, None]),
     "set_due: seconds": (
         lambda crawl, bad: crawl.set_due(A, bad),
-        [NAN, -INF, -1, "3", True, [1], None, 1e10],
+        [NAN, -INF, "3", True, [1], None, 1e10],
     ),
     "next": (lambda crawl, bad: crawl.next(bad), NO_COUNT),
     "rerank": (lambda crawl, bad: crawl.rerank(wait=bad), NO_FLAG),
