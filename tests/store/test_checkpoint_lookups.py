@@ -1,6 +1,5 @@
 """Look-ups through a checkpoint show what the log says, and damage is found before it is used."""
 
-import gc
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -93,7 +92,6 @@ def seen(folder: Path, name: str, now: float) -> Any:
     files = len(list(Path("/dev/fd").iterdir()))
     with CrawlView.open(folder, lambda: now) as view:
         found = msgspec.to_builtins(LOOKS[name](view))
-    gc.collect()
     assert len(list(Path("/dev/fd").iterdir())) <= files
     if name == "why":
         # An opening without a checkpoint gives all pages new keys a few at a time, if there is a ranking.
