@@ -1,8 +1,7 @@
-"""The default order against breadth-first, OPIC and itself without sections, on sites and on generated sections.
+"""Compare the default order with breadth-first, OPIC and itself without sections, on sites and on generated sections.
 
-The tables of docs/policies.md come from here. Each row is the mean of the share of all PageRank that is collected, over
-sets of random seeds, or from the front page of each site. Differences are to the default on the same sets, with
-standard errors.
+A cell is the share of all PageRank that was collected, as a mean over sets of random seeds, or from the front page of
+each site. Rows of other orders have the differences to the default on the same sets, with standard errors.
 """
 
 import argparse

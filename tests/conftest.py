@@ -30,7 +30,7 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
-# `make soak` tries more of them, the same each time.
+# `make soak` tries more examples, which are also the same each time.
 settings.register_profile("soak", settings.get_profile("inlink"), max_examples=100)
 # `make search` tries random examples, and failures of earlier searches first.
 settings.register_profile(

@@ -102,7 +102,7 @@ def test_few_pages_are_not_starved(tmp_path: Path) -> None:
 
 
 def test_fragments(tmp_path: Path) -> None:
-    """A link to a part of another page is a link to that page, and a link to a part of the page itself is none."""
+    """A link to ``/page#part`` counts as a link to that page. A link to a part of its own page does not count."""
     pages = {
         "": "<a href=#news>news</a> <a href=/a#top>A</a> <a href=/a#end>the end of A</a> <a href=/gone#x>lost</a>",
         "a": "<a href=#end>end</a> <a href=/a#top>top</a>",

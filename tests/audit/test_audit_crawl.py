@@ -81,13 +81,13 @@ def test_a_site_is_crawled_and_audited(tmp_path: Path) -> None:
 
 
 def test_the_workflow_of_the_docs_runs(tmp_path: Path) -> None:
-    """Two nights: the first has nothing to compare with, and a link breaks before the second."""
+    """Run the workflow on two nights. The first has no earlier audit. A link breaks before the second."""
     text = (Path(__file__).parents[2] / "docs" / "audit.md").read_text()
     steps = yaml.safe_load(text.split("```yaml\n")[1].split("```")[0])
     commands_of_steps = [step["run"] for step in steps if "run" in step]
     install, *following = commands_of_steps
     assert install == "pip install 'inlink[scrapy]'"
-    # What the cache keeps, and what is uploaded, is made by the steps.
+    # The files that the workflow caches and uploads. The commands below must make them.
     kept = [step["with"]["path"] for step in steps if "uses" in step]
     assert kept == ["last-audit.json", "report.html"]
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

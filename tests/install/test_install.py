@@ -47,7 +47,7 @@ def source(way: str, folder: Path) -> str:
     return f"git+file://{repository}"
 
 
-# Git's source is an sdist that was unpacked, so `make soak` is enough for the other two.
+# The source from git is an unpacked sdist. So `make soak` tries the other two.
 @pytest.mark.parametrize(
     "way", ["wheel", "git", *(pytest.param(way, marks=pytest.mark.soak) for way in ("clone", "sdist"))]
 )

@@ -23,7 +23,7 @@ POOL = [f"http://{host}.com/{k}" for host in "ab" for k in range(8)]
 
 
 class Twin:
-    """What a crawl did, in the plainest form there is."""
+    """The history of a crawl, as plain lists and dicts."""
 
     def __init__(self) -> None:
         self.number: dict[str, int] = {}

@@ -30,7 +30,7 @@ from webserver import Request, read_log
 
 pytestmark = pytest.mark.slow
 
-# the two smaller sites, each with a part that robots.txt forbids, and a page in it that it allows
+# The two smaller sites. robots.txt forbids a part of each, and allows one page in it.
 SMALL = [site for site in SITES if site.name in ("apache", "anarchism")]
 FORBIDDEN = {"apache": "/en/howto/", "anarchism": "/secH"}
 ALLOWED = ("127.0.0.2", "/en/howto/auth.html")
@@ -50,7 +50,7 @@ def _packages():
 def apart(
     folder: Path, robots: Mapping[str, str] | None = None, sites: Iterable[websites.Site] = SITES
 ) -> Iterator[tuple[list[str], Path]]:
-    """Sites, served by a process of its own: where to begin, and the log of what is asked for."""
+    """Serve sites from another process. Yield their front pages and the file with the log of requests."""
     log = folder / "requests.log"
     command = [sys.executable, __file__, str(log), json.dumps(robots or {})]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -126,7 +126,8 @@ def test_all_is_reached_once_and_nothing_forbidden_across_a_kill(tmp_path):
         ThreadPoolExecutor(1) as beside,
     ):
         theirs = beside.submit(websites.reachable, their_seeds, hosts)
-        kill_at = 60 + os.getpid() % 150  # another moment each time
+        # Another moment in each run.
+        kill_at = 60 + os.getpid() % 150
         print("killed after", kill_at, "requests")
         crawl_until_killed(log, kill_at, tmp_path / "c", seeds, "--delay", 0, "--agent", "first")
         said = crawl(tmp_path / "c", seeds, "--delay", 0, "--agent", "second")
@@ -187,7 +188,8 @@ def web(tmp_path_factory):
         yield seeds
 
 
-TWO = ("replication", "modules")  # `make soak` tries the other topics
+# `make soak` tries the other topics.
+TWO = ("replication", "modules")
 
 
 def first_tenth(folder: Path, seeds: list[str], *given: object) -> list[str]:

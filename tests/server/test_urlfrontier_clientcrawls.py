@@ -147,8 +147,8 @@ def test_items_that_wait_for_links_end_with_their_crawl(tmp_path):
 def test_what_a_kill_leaves_is_tidied_up(tmp_path):
     folder = tmp_path / "clients"
     inlink.Crawl(folder / "whole").close()
-    inlink.Crawl(folder / ".gone.deleted").close()
-    (folder / ".gone.deleted" / "header.json").unlink()
+    inlink.Crawl(folder / ".gone.inlink-deleted").close()
+    (folder / ".gone.inlink-deleted" / "header.json").unlink()
     with frontier(clients=folder) as client:
         assert list(client.ask("ListCrawls").values) == ["whole"]
         assert entries(folder) == ["whole"]
@@ -156,7 +156,7 @@ def test_what_a_kill_leaves_is_tidied_up(tmp_path):
 
 
 def test_a_server_that_is_killed_starts_again(tmp_path):
-    """Kill the server while a client makes and deletes crawls. What was acknowledged holds."""
+    """Kill the server while a client makes and deletes crawls. The next server knows all acknowledged calls."""
     folder, chance = tmp_path / "clients", random.Random(1)
     acked: dict[str, bool] = {}
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""What the tests of URLFrontier's own server ask of a server, in calls of our client. Names follow theirs."""
+"""Ports of the tests of URLFrontier's own server, with calls of our client. Names follow theirs."""
 
 import itertools
 import time

@@ -160,11 +160,8 @@ def audit(
         if name not in CHECKS:
             raise ParameterError(f"there is no check {name!r}: the checks are {', '.join(CHECKS)}")
     urls = frozenset(listed(earlier, "`earlier`"))
-    site = CrawledSite(folder)
-    try:
+    with CrawledSite(folder) as site:
         return _audit(site, os.fspath(folder), names, foreign, urls)
-    finally:
-        site.pages.close()
 
 
 def _audit(site: CrawledSite, folder: str, names: list[str], foreign: bool, earlier: frozenset[str]) -> Audit:
@@ -241,11 +238,8 @@ def fetched_urls(folder: str | os.PathLike[str]) -> list[str]:
     inlink.errors.FolderError
         If the folder holds no crawl, or is damaged.
     """
-    site = CrawledSite(folder)
-    try:
+    with CrawledSite(folder) as site:
         return [site.url(page) for page in np.flatnonzero(site.indexable).tolist()]
-    finally:
-        site.pages.close()
 
 
 def load_audit(path: Path) -> Audit:

@@ -265,7 +265,7 @@ def orphans(evidence: Evidence) -> Iterator[Row]:
 
 
 @_check(
-    "Pages without a link in a text",
+    "Pages without content links",
     "Only menus and footers, nofollow links, or redirects lead to these pages. Link to them in a text.",
     "notice",
     "page problem links",
@@ -535,7 +535,7 @@ def starved(evidence: Evidence) -> Iterator[Row]:
         return
     values = evidence.rank[pages]
     limit = np.partition(values, len(pages) // 10)[len(pages) // 10]
-    # Menus link to the front page, and it needs no other links.
+    # The front page needs no links but those of menus.
     low = (values < limit) & site.in_sitemap[pages] & ~np.isin(pages, site.homes)
     for k in np.flatnonzero(low)[np.argsort(values[low], kind="stable")].tolist():
         page = int(pages[k])

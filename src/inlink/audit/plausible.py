@@ -2,8 +2,8 @@
 
 A page is left out if its language differs from that of the page to raise, if only template links lead to it, or if it
 is near neither in folder nor in text. Two pages are near in folder if they have the same host and first folder. They
-are near in text if their titles or first headings share a rare word: it stands in the titles or headings of at most 5%
-of the pages.
+are near in text if their titles or first headings share a rare word. A word is rare if at most 5% of the pages have it
+in their titles or headings.
 """
 
 import os
@@ -29,7 +29,7 @@ _WORD = re.compile(r"[^\W\d_]{3,}")
 def crawl_filters(graph: Graph, folder: str | os.PathLike[str]) -> dict[str, Filter]:
     """Return the filters of :func:`inlink.rank.suggest.suggest` for a crawl's graph.
 
-    A page whose language is not known is in no other language.
+    The filter of languages keeps pages whose language is not known.
 
     Parameters
     ----------
@@ -43,13 +43,10 @@ def crawl_filters(graph: Graph, folder: str | os.PathLike[str]) -> dict[str, Fil
     inlink.errors.FolderError
         If the folder holds no crawl, or is damaged.
     """
-    site = CrawledSite(folder)
-    try:
+    with CrawledSite(folder) as site:
         content = site.inlinks_of(~template_links(site))
         alone = (site.inlinks > 0) & (content == 0)
         alone[site.homes] = False
-    finally:
-        site.pages.close()
     # Pages may have become known since the graph was read.
     count = graph.num_nodes
     alone = np.append(alone, np.zeros(count, np.bool_))[:count]
@@ -79,7 +76,7 @@ def crawl_filters(graph: Graph, folder: str | os.PathLike[str]) -> dict[str, Fil
         return away
 
     filters = filters_of(graph)
-    # The section is a part of the filter below.
+    # The filter `far` includes this one.
     filters.pop(SECTION)
     return {
         **filters,

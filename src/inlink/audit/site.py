@@ -8,7 +8,7 @@ A page is the site's *own* if it is on a host of a seed, or of the page that a s
 import os
 from collections import Counter
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -74,7 +74,7 @@ class Hop(NamedTuple):
 
 
 class CrawledSite:
-    """A crawl's own pages and their links.
+    """A crawl's own pages and their links. Use it in a ``with`` statement, which closes the crawl's files.
 
     Parameters
     ----------
@@ -127,6 +127,12 @@ class CrawledSite:
         self.links = self._read(noindex)
         succeeded = (self.status >= 200) & (self.status < 300)
         self.indexable: BoolArray = self.fetched & (self.states == CRAWLED) & succeeded & ~noindex
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.pages.close()
 
     def _read_seeds(self) -> UInt32Array:
         """Return the seeds, and mark the pages of sitemaps."""
@@ -189,7 +195,7 @@ class CrawledSite:
         return np.bincount(self.targets[outside], minlength=len(self.own)).astype(np.uint32)
 
     def texts_of(self, rows: Int64Array) -> list[str]:
-        """The texts of some links, by their rows in :attr:`links`. Increasing rows are read fastest."""
+        """Return the texts of links by their rows in :attr:`links`. Increasing rows are read fastest."""
         texts, of_page, page = [], dict[int, str](), -1
         for source, target in zip(
             self.links.sources[rows].tolist(), self.links.targets[rows].tolist(), strict=True

@@ -83,7 +83,7 @@ def _parts(values: AnyArray) -> Iterator[Int64Array]:
 
 
 def _is_most(pages: Int64Array, sizes: Int64Array) -> BoolArray:
-    """Return where a number of pages is more than half of a group that is large enough."""
+    """Return where a number of pages is more than half of its group, for groups that are large enough: bool[n]."""
     most: BoolArray = (sizes >= LEAST_PAGES) & (2 * pages > sizes)
     return most
 
@@ -138,13 +138,10 @@ def content_graph(graph: Graph, folder: str | os.PathLike[str]) -> Graph:
     inlink.errors.FolderError
         If the folder holds no crawl, or is damaged.
     """
-    site = CrawledSite(folder)
-    try:
+    with CrawledSite(folder) as site:
         template = template_links(site)
         arcs = _pairs(site.links.sources, site.targets)
         dropped = np.setdiff1d(arcs[template], arcs[~template])
-    finally:
-        site.pages.close()
     sources = np.repeat(np.arange(graph.num_nodes, dtype=np.uint32), graph.outdegrees.astype(np.int64))
     kept = ~np.isin(_pairs(sources, graph.out_rows.nodes), dropped)
     content = Graph.from_arcs(
@@ -154,7 +151,7 @@ def content_graph(graph: Graph, folder: str | os.PathLike[str]) -> Graph:
 
 
 class LinkKinds:
-    """Whether links of a crawl are template links or content links. All visits are read.
+    """Tells template links of a crawl from content links. It reads all visits.
 
     Parameters
     ----------
@@ -168,17 +165,14 @@ class LinkKinds:
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        site = CrawledSite(folder)
-        try:
+        with CrawledSite(folder) as site:
             template = template_links(site)
             judged = np.isin(site.links.sources, np.fromiter(site.facts, np.uint32))
             pairs = _pairs(site.links.sources, site.targets)
-        finally:
-            site.pages.close()
         self._template, self._content = (np.unique(pairs[judged & kind]) for kind in (template, ~template))
 
     def kind(self, source: int, target: int) -> Literal["template", "content", "not judged"]:
-        """Return the kind of the links from a page to another. Of several links, a content link takes precedence.
+        """Return the kind of the link between two pages. If there are several, a content link takes precedence.
 
         Links of pages without facts, of foreign pages, and of a page to itself are not judged.
         """

@@ -156,7 +156,7 @@ def _asked(ask: Callable[[str], Answer], search: "Search", name: str, place: Pat
 
 
 def _candidates(search: "Search", name: str, *, whole_parts: bool = False) -> tuple[list[str], bool]:
-    """The first names that end with a name, or contain it, and whether they are all that end with it.
+    """Return the first names that end with a name or else contain it, and whether these are all names that end with it.
 
     ``whole_parts``: only names that end with whole parts of a path.
     """
@@ -169,7 +169,7 @@ def _candidates(search: "Search", name: str, *, whole_parts: bool = False) -> tu
 
 
 def _unclear(name: str, names: list[str], is_end: bool, place: Path | str) -> UnknownNodeError:
-    """The error for a name that is not known, with other names."""
+    """Return the error for a name that is not known. It suggests other names."""
     some = ", ".join(map(printable, names[: _MOST - 1])) + (", …" if len(names) == _MOST else "")
     if is_end and len(names) > 1:
         return UnknownNodeError(
@@ -180,10 +180,10 @@ def _unclear(name: str, names: list[str], is_end: bool, place: Path | str) -> Un
 
 
 def resolver(graph: "Graph", place: Path) -> Callable[[str, bool], str]:
-    """Return a function that returns the full name of a node, by the end of its name too.
+    """Return a function that looks up the full name of a node by its name, its hash or the end of its name.
 
-    Its second argument is whether the node may be new. Then a name that does not stand for a node is returned as it is.
-    Names that end with it count only if they end with whole parts of a path, and a URL stands for itself.
+    The second argument of the function says whether the node may be new. If so, the function returns an unknown name
+    unchanged, searches only for names that end with whole parts of a path, and does not search for parts of URLs.
     """
     from inlink.graph.neighbours import node_of
 
@@ -585,7 +585,7 @@ def why(
     """Print the place of a page of DIR in the order, and why: priority, links, penalties, politeness, leases.
 
     With --template, further lines say which of the best inlinks are template links. With --without, a last line has the
-    PageRank that the page would have without a link, as ``inlink whatif`` says it.
+    PageRank that the page would have without a link, as ``inlink whatif`` computes it.
     """
     if source is not None:
         refuse_url(folder, "--without needs the crawl's folder: run it on the machine where the folder is")

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 def serve(folders: tuple[Path, ...], **options: Any) -> None:
     """Serve the crawls in the folders DIR to spiders, with a dashboard. A crawl that does not exist is made.
 
-    DIR may be missing with --client-crawls.
+    With --client-crawls, DIR is optional.
 
     On loopback no token is needed until you make a token. Other addresses need tokens and TLS: see inlink token.
     """

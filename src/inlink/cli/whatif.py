@@ -55,9 +55,8 @@ def whatif(
     """Print how PageRank would change if CHANGES of links were made in a graph or a crawl. The command changes nothing.
 
     Each line of CHANGES has a source, a target, and + or -, separated by tabs. Pages are named as in inlink links, and
-    may be new. The output has places
-    and PageRanks before and after, and the change, for each page. The last column is the maximum error of the change,
-    which is at most 0.5%, or the reason why the change is not decided.
+    may be new. The output has places and PageRanks before and after, and the change, for each page. The last column is
+    the maximum error of the change, which is at most 0.5%, or the reason why the change is not decided.
 
     With --suggest and --raise instead of CHANGES, print the links that raise the sum of some pages most, the best
     first, with their gains. The links before a link are taken as added. The output can be used as CHANGES.

@@ -692,7 +692,7 @@ class Crawl:
         ----------
         url : str
         seconds : float
-            Seconds from now; ``math.inf`` is never. A date in the past, below 0, matters to the policy ``date``.
+            Seconds from now; ``math.inf`` is never. A value below 0 is a date in the past, for the policy ``date``.
 
         Raises
         ------

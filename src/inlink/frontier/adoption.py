@@ -123,7 +123,7 @@ class Adoption:
             return
         covers = int(meta["covers"])
         if successor is None:
-            # Newer pages get the divisors of those that made them known.
+            # `adopt` gives newer pages the divisors of the pages that made them known.
             for name, beside in brought.items():
                 getattr(frontier.policy, f"take_{name}")(beside, slice(0, len(values)))
             frontier.policy.adopt(values, meta, frontier.events(covers))
@@ -177,9 +177,9 @@ class Adoption:
             raise FolderError(f"it covers {covers:,} bytes of the log, which end within an event: {remedy}")
 
     def _brought(self, ranks: Folder) -> dict[str, Float32Array]:
-        """What the policy takes beside the published ranking, by name, float32[n] each.
+        """Return the arrays beside the published ranking that the policy uses, by name, float32[n] each.
 
-        A ranking of an earlier version has none of it. Then all values are 0.
+        All values of an array are 0 if the ranking has no such array, as rankings of earlier versions.
         """
         policy, brought = self._frontier.policy, dict[str, Float32Array]()
         for name, takes in (("expected", policy.takes_expected), ("sections", policy.takes_sections)):

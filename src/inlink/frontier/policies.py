@@ -160,7 +160,7 @@ class Revisit(Policy):
 
 
 DATE_SCALE = float(1 << 22)
-"""Seconds after which the priority under ``date`` halves. float32 then tells dates apart that differ by a second."""
+"""A date that is this number of seconds later halves the priority. float32 then distinguishes dates a second apart."""
 
 _DATED = np.dtype([("head", HEAD), ("record", dtype_of(DateRecord))])
 

@@ -66,8 +66,9 @@ class PageRank(Policy):
     takes_trust = True
     takes_distrust = True
     takes_prior = True
-    # Whether priorities have divisors, and whether the last ranking brought those of sections.
-    uneven = divided = False
+    has_divisors = False
+    # As of the last ranking.
+    has_sections = False
     columns: tuple[str, ...] | None = ("shares",)
     # The divisor of each page's section minus 1, or TURN.
     sections: Float32Array = np.empty(0, np.float32)
@@ -125,7 +126,7 @@ class PageRank(Policy):
 
     def fold(self, events: Events) -> None:
         give_shares(events.frames, *self._state())
-        if self.divided:
+        if self.has_sections:
             pass_on(events.frames, self.sections)
 
     def priority(self, pages: UInt32Array) -> Float32Array:
@@ -136,7 +137,7 @@ class PageRank(Policy):
             priorities = priorities + self.expected.take(pages)
         for factor in self.host_factors:
             priorities = priorities * factor.factor(pages)
-        return priorities / self._divisors(pages) if self.uneven else priorities
+        return priorities / self._divisors(pages) if self.has_divisors else priorities
 
     def ranks(self, pages: UInt32Array) -> Float32Array:
         return self.shares.take(pages) + (self.teleport(pages) if len(self.scores) else self.rest)
@@ -169,10 +170,10 @@ class PageRank(Policy):
     def gives(self, page: int, places: UInt64Array) -> Float32Array | None:
         log = self.pages.frames.at(places)
         amounts: Float32Array = shares_given(log, places, np.uint64(page), *self._state())
-        return amounts / self._divisors(np.array([page], np.uint32)) if self.uneven else amounts
+        return amounts / self._divisors(np.array([page], np.uint32)) if self.has_divisors else amounts
 
     def _divisors(self, pages: UInt32Array) -> Float32Array:
-        """The divisors of priorities, float32[n], if a subclass is ``uneven``."""
+        """The divisors of priorities, float32[n], for subclasses with ``has_divisors``."""
         return np.ones(len(pages), np.float32)
 
     def adopt(self, ranks: Float32Array, meta: dict[str, Any], since: Events) -> None:
@@ -223,9 +224,9 @@ class HostDiverse(PageRank):
 
     name = "host-diverse"
     sharing = "shared"
-    takes_expected = takes_sections = uneven = True
+    takes_expected = takes_sections = has_divisors = True
     columns = ranked = ("shares", "expected", "sections")
-    numbers = ("divided",)
+    numbers = ("has_sections",)
 
     def explain(self, page: int) -> list[Part]:
         alone, section = np.array([page], np.uint32), self.sections[page]
@@ -238,7 +239,7 @@ class HostDiverse(PageRank):
 
     def _divisors(self, pages: UInt32Array) -> Float32Array:
         divisors = self._distance(pages)
-        if self.divided:
+        if self.has_sections:
             sections = self.sections.take(pages)
             divisors *= np.where(sections == TURN, 1 / _TURN_FACTOR, 1 + sections)
         return divisors
@@ -252,7 +253,7 @@ class HostDiverse(PageRank):
         return root
 
     def _begin(self, meta: dict[str, Any]) -> None:
-        self.divided = meta.get("sections", 0) == 1
+        self.has_sections = meta.get("sections", 0) == 1
 
     def take_sections(self, sections: Float32Array, block: slice) -> None:
         self.sections[block] = sections[block]

@@ -166,7 +166,10 @@ def _matrix(graph: Any, nodes: list[Any]) -> Any:
 
 
 def _values(graph: Any, name: str) -> Float64Array:
-    """Return the attribute of each edge in the order of :func:`_matrix`, 1 where it lacks; parallel edges are added."""
+    """Return an attribute of the edges in the order of :func:`_matrix`, float64[m]. It is 1 where it is missing.
+
+    The values of parallel edges are added.
+    """
     rows = dict(graph.adjacency())
     between = chain.from_iterable(rows[node].values() for node in graph)
     weight = methodcaller("get", name, 1)

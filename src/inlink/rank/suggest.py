@@ -25,6 +25,7 @@ from inlink.base.arrays import BoolArray, Float64Array, Int64Array
 from inlink.base.declare import Parameter
 from inlink.base.progress import track
 from inlink.base.table import counted
+from inlink.errors import ParameterError
 from inlink.graph.edits import Edits
 from inlink.graph.graph import Graph
 from inlink.rank.certain import best_nodes
@@ -119,7 +120,7 @@ def suggest(
     Raises
     ------
     inlink.errors.ParameterError
-        If there are no targets, or a parameter is out of range.
+        If there are no targets, a parameter is out of range, or a filter returns another type than bool[n].
     inlink.errors.UnknownNodeError
         If a node is not in the graph.
 
@@ -152,7 +153,7 @@ def suggest(
 
 
 def filters_of(graph: Graph) -> dict[str, Filter]:
-    """The filters of a graph: pages that were not crawled or have no links and, for pages, those in other sections."""
+    """The default filters: pages that have no links or were not crawled; in graphs of pages, also other sections."""
     silent = graph.outdegrees == 0
     if graph.crawled is not None:
         silent |= ~graph.crawled
@@ -175,7 +176,9 @@ def sections_of(graph: Graph) -> Int64Array:
 def left_out(
     graph: Graph, targets: Nodes, filters: Mapping[str, Filter], most_links: int = MOST_LINKS
 ) -> dict[str, int]:
-    """Return how many pages each filter leaves out. A page counts once: where the last target loses it.
+    """Return how many pages each filter leaves out.
+
+    A page counts once: at the first filter that leaves it out, for the target for which it passes most filters.
 
     Parameters
     ----------
@@ -193,11 +196,21 @@ def left_out(
     for target in np.flatnonzero(marked(graph, targets, "targets")).tolist():
         stays, passed = np.ones(graph.num_nodes, np.bool_), np.zeros(graph.num_nodes, np.int64)
         for leaves_out in stages.values():
-            stays &= ~leaves_out(target)
+            stays &= ~_mask(leaves_out, target, graph)
             passed += stays
         np.maximum(reached, passed, out=reached)
     counts = np.bincount(reached, minlength=len(stages) + 1).tolist()
     return dict(zip([*stages, ""], counts, strict=True))
+
+
+def _mask(leaves_out: Filter, target: int, graph: Graph) -> BoolArray:
+    """Return what a filter leaves out. A mask of another type would select other pages without an error."""
+    mask = np.asarray(leaves_out(target))
+    if mask.dtype != np.bool_ or mask.shape != (graph.num_nodes,):
+        raise ParameterError(
+            f"a filter must return bool[{graph.num_nodes}]; got an array of {mask.dtype} with shape {mask.shape}"
+        )
+    return mask
 
 
 def _section(url: str) -> str:
@@ -219,7 +232,7 @@ def _best_link(
         bounds = _largest_gains(before, visits, raised, target)
         bounds[~free] = 0.0
         for leaves_out in filters:
-            bounds[leaves_out(target)] = 0.0
+            bounds[_mask(leaves_out, target, graph)] = 0.0
         bounds[graph.inlinks(target)] = bounds[target] = 0.0
         links += [(float(bounds[source]), int(source), target) for source in best_nodes(bounds, CANDIDATES)]
     best, gain = None, Interval(0.0, 0.0)

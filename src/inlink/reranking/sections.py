@@ -1,29 +1,33 @@
-"""Sections of a host: what a crawl reaches from each of its seeds, and how much of its time each section gets.
+"""Sections of a host: the pages that a crawl reached from each seed, and how fetches are divided between them.
 
-Editions, versions and books of a library are sections of one host with few links between them. Once one of them is
-crawled, its pages have many known linkers, and those of the others have none or one. By rank alone, a crawl would
-finish one section before it begins the next, and seeds would wait for half of the crawl.
+Language editions, versions and the books of a library are sections of one host with few links between them. The pages
+of a section that was crawled have many known linkers, and those of other sections have one or none. By rank alone, a
+crawl would finish one section before it begins the next, and seeds would wait for half of the crawl.
 
-A seed begins a *section*, and a page belongs to the section of the page that made it known. Let a_i be the share of the
-links of visit i that lead into the section of its own page, b_i(g) the share that leads into section g, n(g) the number
-of visits of section g, and n that of all. Only links to pages that were known before the visit count, and only those
-between sections whose seeds have the same host: a new page is in the section of its visit by definition. Then
+**Sections.** Each seed begins a section. Every other page belongs to the section of the page that made it known.
+
+**Divisors.** For each host with several seeds, Q measures whether links stay within sections. It uses the links between
+the host's sections to pages that were known before the visit. A link to a new page tells nothing, because the page
+joins the section of the visit. Let a_i be the share of these links of visit i that lead into its own section, b_i(g)
+the share that leads into section g, n(g) the number of visits of section g, and n the number of all visits. Then
 
     Q = max(0, (Σ_i a_i/n − e) / (1 − e)),     e = Σ_g n(g)/n · Σ_i b_i(g)/n,                                    (1)
 
-is 1 if all links stay in their sections, and near 0 if they do not care. The priorities of the pages of section g are
-divided by
+is 1 if all links stay within their sections, and near 0 if links do not depend on sections. The priorities of the pages
+of section g are divided by
 
     (1 + pages crawled of g)^(Q⁴/4).                                                                             (2)
 
-The exponent is rounded to a multiple of 1/32, so that it is 0 for small Q, and roots and products give the power.
+The exponent is rounded to a multiple of 1/32. So it is 0 for small Q, and roots and products give the power. If e is 1,
+for example because only one section was begun, Q cannot be computed. Then it is 1 if m (below) is at least ½, else 0.
 
-While e is 1, as with one section begun, nothing is known of Q. Then it is 1 if seeds reveal new pages, else 0.
+**Turns.** If a host has several seeds, those that wait get turns, the oldest first. The number m measures whether
+visits of seeds discover pages of their host. It is 1 at first. Each visit of a seed, except the first, changes it to
+0.6 m + 0.4 d/(d + k), where the visit has d links to new pages of the host and k links to known pages. While m is at
+least ½, seeds get up to 3 of 10 of the first hundred fetches and 1 of 8 later ones; otherwise 1 of 64 fetches. So every
+seed is fetched in the end.
 
-Seeds that wait get turns, the oldest first, if other seeds have the same host. Each visit of a seed but the first
-changes m, which begins at 1, to 0.6 m + 0.4 · (links to new pages of its host) ÷ (these, and links to known pages).
-While m is at least ½, seeds are let through up to 3 of 10 crawled pages, and 1 of 8 behind the first hundred; later up
-to 1 of 64. So no seed waits for ever. docs/decisions/orders-tried.md has the measurements.
+docs/decisions/default-order.md has the measurements.
 """
 
 from collections.abc import Callable
@@ -37,17 +41,17 @@ from inlink.store.frames import fields_at
 from inlink.store.pages import Pages
 
 TURN = -1.0
-"""The value of a seed that is let through, in place of its divisor minus 1."""
+"""The value of a seed whose turn it is, in place of its divisor minus 1."""
 
 VISITS = 10_000
-"""Maximum number of visits whose links are read for Q: the latest."""
+"""Q is computed from the links of this number of latest visits."""
 
 SEEDS = 16
-"""Number of latest visits of seeds that count for m. Earlier ones would count for less than 0.001."""
+"""m is computed from this number of latest visits of seeds. Earlier visits would change it by less than 0.001."""
 
 
 class SeedSections:
-    """The sections of a crawl's seeds, kept up to date.
+    """Divides a crawl into the sections of its seeds, and computes their divisors and turns.
 
     Parameters
     ----------
@@ -57,8 +61,9 @@ class SeedSections:
 
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
-        # For each page the seed of its section; the seeds, and for each of them the number of its host.
+        # The seed of each page's section.
         self._seed_of: UInt32Array = np.empty(0, np.uint32)
+        # The seeds, and the number of each seed's host.
         self._seeds: UInt32Array = np.empty(0, np.uint32)
         self._hosts: Int64Array = np.empty(0, np.int64)
         self._numbers: dict[bytes, int] = {}
@@ -67,7 +72,7 @@ class SeedSections:
     def update(
         self, crawled: UInt32Array, places: UInt64Array, between: Callable[[], None] | None = None
     ) -> Float32Array | None:
-        """Take in the pages that became known since the last call, and return what changes the pages' priorities.
+        """Take in the pages that became known since the last call, and return the values of all pages.
 
         Parameters
         ----------
@@ -80,8 +85,8 @@ class SeedSections:
         Returns
         -------
         float32[pages] or None
-            For each page (2) minus 1, or :data:`TURN` if it is a seed whose turn it is. None if all are 0. The values
-            depend on the events only, not on earlier calls.
+            For each page the divisor (2) minus 1, or :data:`TURN` for a seed whose turn it is. None if all values are
+            0. Values depend on the events only, not on earlier calls.
         """
         self._take_in()
         count, seeds = len(self._seed_of), self._seeds

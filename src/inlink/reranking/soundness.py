@@ -67,9 +67,10 @@ class RankingCheck:
             )
 
     def take_in_beside(self, name: str, values: AnyArray, pages: slice) -> None:
-        """Check a block of what was published beside the ranks. ``values`` are sound if they are like the ranks.
+        """Check a block of an array that was published beside the ranks.
 
-        Values of ``sections`` may be :data:`.sections.TURN` too.
+        It must have the type and the shape of the ranks, and finite values of at least 0. Values of ``sections`` may
+        also be :data:`.sections.TURN`.
         """
         if self._fault is not None:
             return

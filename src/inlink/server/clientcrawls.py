@@ -11,11 +11,12 @@ MOST_CRAWLS = 100
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 
-_DELETED = ".deleted"
+# Unusual enough that the server removes no hidden folder of somebody else.
+_DELETED = ".inlink-deleted"
 
 
 class TooManyCrawlsError(InlinkError):
-    """Clients have as many crawls as they can have at a time."""
+    """Clients already have the maximum number of crawls."""
 
 
 class ClientCrawls:
@@ -67,7 +68,7 @@ class ClientCrawls:
             )
         if name not in self.names and len(self.names) >= MOST_CRAWLS:
             raise TooManyCrawlsError(
-                f"clients have {MOST_CRAWLS} crawls, and cannot have more: delete a crawl by DeleteCrawl"
+                f"clients already have {MOST_CRAWLS} crawls, which is the maximum: delete one with DeleteCrawl"
             )
         return self._folder / name
 

@@ -99,7 +99,7 @@ class Keeper:
     ended : asyncio.Event
         Set when the server begins to end.
     closed : bool
-        Whether the crawl takes no calls any more.
+        Whether the crawl is closed, so that it refuses all calls.
     reports : mapping of int to asyncio.Lock
         The locks of the sessions that report now.
     """

@@ -147,7 +147,7 @@ class Site:
         return line
 
     async def make(self, name: str) -> Keeper:
-        """The keeper of a crawl, which is made if clients can make crawls.
+        """Return the keeper of a crawl. Make the crawl if it does not exist and clients can make crawls.
 
         Raises
         ------

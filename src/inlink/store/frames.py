@@ -293,7 +293,7 @@ class Frames:
         return places[fields_at(self.at(places), places, Head, "time") >= time]
 
     def unload(self) -> None:
-        """Take the log out of the process's memory, for readers that have finished a pass over it."""
+        """Release the memory of the mapped log after a pass over it."""
         self._mapped.unload()
 
     def close(self) -> None:

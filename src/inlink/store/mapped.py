@@ -104,7 +104,7 @@ class Mapped:
         return raw
 
     def unload(self) -> None:
-        """Take the mapped bytes out of the process's memory. The system reads them again when they are used."""
+        """Release the memory of the mapped bytes. The system reads them from the file again when they are used."""
         if len(self.bytes):
             space: Any = self.bytes.base
             space.obj.madvise(mmap.MADV_DONTNEED)

@@ -337,7 +337,7 @@ def find_linkers(
 
 @kernel
 def pass_on(frames: UInt8Array, values: Float32Array) -> None:
-    """Give pages that a page made known its value, or 0 if that is negative; new seeds get 0."""
+    """Give each new page the value of the page that made it known, or 0 if that is negative. New seeds get 0."""
     place, stop = U0, uint64(len(frames))
     while place < stop:
         head = head_at(frames, place)

@@ -143,7 +143,7 @@ class Door:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def intake(self, peer: Peer, crawl: str) -> Intake:
-        """The intake for the items of a crawl, which is made if it does not exist and clients can make crawls.
+        """Return the intake for the items of a crawl. Make the crawl if it does not exist and clients can make crawls.
 
         Raises
         ------

@@ -58,7 +58,7 @@ class Known:
 
     @property
     def is_only_date(self) -> bool:
-        """Whether the item has a date and says nothing about a fetch."""
+        """Whether the item has a date, but no metadata about a fetch."""
         return self.date > 0 and self.status is None and self.error is None and self.redirects_to is None
 
 
@@ -149,7 +149,7 @@ def _answer_by_url(opened: Crawl, known: Known) -> bool:
         if opened.queues.discover([(known.url, known.key, 1.0, known.data)]) == [None]:
             return False
         if known.is_only_date:
-            # It was not fetched, as the dump of a discovered URL.
+            # The dump of a frontier has discovered URLs in this form. They were not fetched.
             return True
     elif page.state == "leased":
         # Another spider has leased the page.

@@ -112,7 +112,7 @@ class Peer:
         self.site.admit(self._scope, role, crawl)
 
     def keeper(self, crawl: str, role: Role) -> Keeper:
-        """The keeper of a crawl. An empty name and DEFAULT are the first crawl that the operator named, if any.
+        """The keeper of a crawl. An empty name and DEFAULT mean the first crawl that the operator named, if any.
 
         Raises
         ------
@@ -126,7 +126,7 @@ class Peer:
         return self.site.keeper(name)
 
     async def made(self, crawl: str, role: Role) -> Keeper:
-        """The keeper of a crawl, which is made if it does not exist and clients can make crawls.
+        """Return the keeper of a crawl. Make the crawl if it does not exist and clients can make crawls.
 
         Raises
         ------
