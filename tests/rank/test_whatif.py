@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import inlink
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.graph.edits import Edits
-from inlink.rank.suggest import suggest
+from inlink.rank.suggest import left_out, suggest
 from inlink.rank.whatif import Before, Interval, Visits, changes_of
 from strategies import Arcs, arcs
 
@@ -239,6 +239,16 @@ def test_sources_are_plausible():
     assert [link.source for link in suggest(graph, [pages[0]], 5)] == [pages[1]]
     assert [link.source for link in suggest(graph, [pages[0]], 5, sources=[pages[2]])] == [pages[2]]
     assert not list(suggest(graph, [pages[0]], 5, most_links=2))
+
+
+@pytest.mark.parametrize("mask", [[0, 1, 0], [True, False], True, [0.0, 1.0, 0.0]])
+def test_a_filter_of_suggestions_returns_a_mask_of_all_nodes(mask):
+    graph = inlink.Graph([("a", "b"), ("b", "c"), ("c", "a")])
+    filters = {"wrong": lambda _: mask}
+    with pytest.raises(ParameterError, match=r"a filter must return bool\[3\]; got an array of"):
+        list(suggest(graph, ["a"], 1, filters=filters))
+    with pytest.raises(ParameterError, match=r"a filter must return bool\[3\]; got an array of"):
+        left_out(graph, ["a"], filters)
 
 
 @pytest.mark.parametrize("compress", [False, True])

@@ -243,7 +243,7 @@ def test_a_crawl_of_a_single_seed_has_no_sections(tmp_path):
         fetch(crawl, links, 9)
         crawl.rerank(wait=True)
         assert Folder(crawl.folder / "ranks", "ranks", 1).header.meta["sections"] == 0
-        assert not frontier_in(crawl).policy.divided
+        assert not frontier_in(crawl).policy.has_sections
 
 
 @pytest.mark.parametrize(
