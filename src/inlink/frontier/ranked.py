@@ -16,6 +16,7 @@ from inlink.factors.host import HostFactor
 from inlink.factors.parts import NOT_REACHED, Part
 from inlink.factors.prior import HostPrior
 from inlink.frontier.kernels.shares import (
+    diverse_priorities,
     estimates_given,
     give_estimates,
     give_hub_weight,
@@ -115,9 +116,23 @@ class PageRank(Policy):
         )
 
     def fold(self, events: Events) -> None:
-        give_shares(events.frames, *self._state())
+        give_shares(
+            events.frames,
+            self.pages.hosts,
+            self.scores,
+            self.shares,
+            self.damping,
+            self.least,
+            self.cross_only,
+        )
 
     def priority(self, pages: UInt32Array) -> Float32Array:
+        plain = self.prior is None and not self.host_factors and self.scores is _NO_SCORES
+        if plain and self.takes_expected and self.by_depth:
+            priorities: Float32Array = diverse_priorities(
+                pages, self.shares, self.expected, self.rest, self.pages.depths
+            )
+            return priorities
         ranks = priorities = PageRank.ranks(self, pages)
         if self.prior is not None:
             priorities = priorities + self.prior.added(pages, ranks, self.teleport(pages))

@@ -3,13 +3,14 @@
 import numpy as np
 from numpy import float32, float64, uint32, uint64
 
-from inlink.base.arrays import Float32Array, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.arrays import Float32Array, UInt8Array, UInt16Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, kernel
 from inlink.reranking.kernels.push import worth
 from inlink.store.format import MERGE, SEED, VISIT
 from inlink.store.kernels.frames import NO_PAGE, head_at, link_count, link_scores_at, links_at, lists
 
 __all__ = [
+    "diverse_priorities",
     "estimates_given",
     "find_linkers",
     "give_estimates",
@@ -20,6 +21,22 @@ __all__ = [
     "scores_given",
     "shares_given",
 ]
+
+
+@kernel
+def diverse_priorities(
+    pages: UInt32Array, shares: Float32Array, expected: Float32Array, rest: float32, depths: UInt16Array
+) -> Float32Array:
+    """(share + rest + expected rank) ÷ (1 + depth)^⅛ of pages, float32[n].
+
+    Roots, unlike powers, are rounded in the same way on all machines.
+    """
+    priorities = np.empty(uint64(len(pages)), float32)
+    for i in range(U0, uint64(len(pages))):
+        page = pages[i]
+        distance = np.sqrt(np.sqrt(np.sqrt(float32(1) + float32(depths[page]))))
+        priorities[i] = (shares[page] + rest + expected[page]) / distance
+    return priorities
 
 
 @kernel
