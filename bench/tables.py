@@ -12,7 +12,7 @@ from bench.fleet import fleet_table
 from bench.manual import manual_table
 from bench.measuretable import measures_table
 from bench.release import release_table
-from bench.results import FOLDER
+from bench.results import FOLDER, age
 from bench.server import server_table
 from bench.space import space_table
 from bench.spidertable import spider_table
@@ -112,7 +112,10 @@ def _simple(figures: dict[str, Any], what: str, unit: str) -> str:
 
 
 def tables(folder: Path = FOLDER) -> dict[str, str]:
-    """All tables of a folder's figures, by the name of their file (``rank-web``, …)."""
+    """All tables of a folder's figures, by the name of their file (``rank-web``, …).
+
+    A table begins with a line that says so if the files that it times have changed since it was measured.
+    """
     makers = {
         "rank": rank_table,
         "build": build_table,
@@ -132,5 +135,7 @@ def tables(folder: Path = FOLDER) -> dict[str, str]:
     for path in sorted(folder.glob("*.json")):
         maker = makers.get(path.stem.split("-")[0])
         if maker:
-            found[path.stem] = maker(json.loads(path.read_text()))
+            figures = json.loads(path.read_text())
+            mark = age(path.stem, figures)
+            found[path.stem] = f"**{mark}**\n\n{maker(figures)}" if mark else maker(figures)
     return found

@@ -23,6 +23,7 @@ from inlink.archives.scanner import ScannedPage, Scanner
 from inlink.base.damage import Tally
 from inlink.errors import DamageError
 from inlink.urls.canonical import Base
+from inlink.urls.kernels import PATH
 from watdice import BASES, HREFS, PAGE_URL, URLS, archive, shaken, wat, written
 
 OPTIONS = [
@@ -308,7 +309,7 @@ def test_forms_are_written_only_where_there_is_room(arena, ends, answer):
     body = json.dumps(wat_json(PAGE_URL, anchors("/x", "mailto:x", "/x#y", "http://B.org/"))).encode()
     text, links = np.frombuffer(body, np.uint8), np.zeros(4, np.uint64)
     assert scan_record(text, 1, np.zeros(WORK, np.uint64), links) == PAGE
-    classes = np.full(256, forms.PATH, np.uint8)
+    classes = np.full(256, PATH, np.uint8)
     classes[ord("#")] = 0
     told, odd = np.zeros(3, np.int64), np.zeros(4, np.uint32)
     url = np.frombuffer(PAGE_URL.encode(), np.uint8)

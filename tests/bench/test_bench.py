@@ -34,6 +34,7 @@ from bench import (
     hostgraph,
     measures,
     rank,
+    results,
     spam,
     spider,
     start,
@@ -126,6 +127,21 @@ def test_a_small_run_stores_its_figures_and_prints_its_table(
     made = tables.tables(tmp_path / "results")
     assert all(table.strip() in shown for table in made.values() if name != "release")
     assert "skipped" not in json.dumps(figures)
+
+
+def test_a_table_says_which_files_have_changed_since_it_was_measured(tmp_path: Path) -> None:
+    for room in ("urls", "archives"):
+        (tmp_path / room).mkdir()
+        (tmp_path / room / "one.py").write_text("1")
+    figures = {"sources": results.digests("extract-9", tmp_path)}
+    assert set(figures["sources"]) == {"urls", "archives"}
+    assert not results.age("extract-9", figures, tmp_path)
+    (tmp_path / "urls" / "one.py").rename(tmp_path / "urls" / "two.py")
+    assert results.age("extract-9", figures, tmp_path) == "Measured before a change of the files in urls."
+    assert "without a record" in results.age("extract-9", {}, tmp_path)
+    assert set(results.TIMED) <= set(BENCHMARKS)
+    rooms = itertools.chain.from_iterable(results.TIMED.values())
+    assert all((results.SOURCE / room).is_dir() for room in rooms)
 
 
 @pytest.mark.parametrize("name", PRINTED)

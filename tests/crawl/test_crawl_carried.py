@@ -13,6 +13,8 @@ from inlink.frontier.rules import Rules
 from inlink.frontier.settings import Politeness
 from inlink.protocol import Link
 from inlink.store.carried import carried_in, encode_carried
+from inlink.store.events import Events
+from inlink.store.log import EVENTS
 from inlink.urls.canonical import Base
 
 AT_ONCE = Politeness(delay=0, in_flight=100)
@@ -301,7 +303,19 @@ def test_numbers_follow_the_order_of_all_links(tmp_path_factory, links, scored):
     crawl.close()
 
 
-@pytest.mark.parametrize("odd", ["/odd", "http://a.com/\u00fc", "mailto:x"])
+def test_a_visit_whose_scored_links_are_all_refused_has_no_scores(world):
+    crawl = world.open()
+    crawl.seed([A])
+    crawl.crawled(A, [("mailto:x", 0.5), Link("http://a b/", 0.5, text="Text", place="main")])
+    events = list(Events(np.fromfile(crawl.folder / EVENTS, np.uint8)))
+    visit = next(event for event in events if event.kind == "visit")
+    assert (visit.flags, len(visit.pages)) == (0, 0)
+    assert crawl.refused.total() == 2
+
+
+@pytest.mark.parametrize(
+    "odd", [" /odd", "http://a.com:80/", "http://b\u00fccher.example/", "/a/../b", "\ud800"]
+)
 @pytest.mark.parametrize("kind", [str, lambda url: Link(url, 0.5, b"data", text="Text")])
 def test_only_odd_links_of_a_page_are_parsed(world, monkeypatch, odd, kind):
     parsed, forms = [], Base.forms

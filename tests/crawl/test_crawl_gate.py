@@ -21,6 +21,7 @@ from inlink.crawl import journal as journal_module
 from inlink.crawl.crawl import Crawl
 from inlink.crawl.desk import Desk
 from inlink.crawl.journal import Journal
+from inlink.crawl.links import LinkIntake
 from inlink.crawl.view import CrawlView
 from inlink.errors import InUseError, ParameterError, StoreError
 from inlink.frontier import frontier
@@ -60,7 +61,8 @@ def test_a_closed_crawl_says_so(tmp_path):
 # -- changes that are interrupted -------------------------------------------------------------------------------------
 
 STEPS = [
-    (UrlTable, "number_lines"),
+    (UrlTable, "take_links"),
+    (UrlTable, "number"),
     (Log, "append"),
     (logs, "_write"),
     (frontier, "fold"),
@@ -81,7 +83,7 @@ STEPS = [
     (Policy, "fold"),
     (Policy, "priority"),
     (intake, "encoded_list"),
-    (intake, "to_lines"),
+    (LinkIntake, "number"),
     (journal_module, "encode_carried"),
 ]
 ERRORS = [
@@ -188,7 +190,7 @@ def test_an_exception_at_any_step_costs_nothing_that_was_acknowledged(
             assert mine.carried(page) == other.carried(same)
         crawl.close()
         twin.close()
-    if name in ("append", "fold", "_write", "number_lines"):
+    if name in ("append", "fold", "_write", "take_links"):
         assert broken
 
 

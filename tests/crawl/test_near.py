@@ -15,11 +15,12 @@ from crawlstrategies import Clock, opened, stored_pages
 from inlink.cli import commands
 from inlink.crawl.crawl import Crawl
 from inlink.crawl.view import CrawlView
-from inlink.protocol import Link, Task
+from inlink.protocol import PLACES, Link, Task
 from inlink.scoring.fingerprint import FEWEST_WORDS, fingerprint
 from inlink.scoring.words import words
 from inlink.scrapy.visits import Visit, answer_for
-from inlink.store.anchors import LONGEST_ANCHOR, MOST_ANCHOR_BYTES, anchors_in, encode_anchors
+from inlink.store.anchors import LONGEST_ANCHOR, MOST_ANCHOR_BYTES, anchors_in, encode_labels
+from inlink.store.format import NO_PAGE
 from inlink.store.near import MOST_BITS
 from storefolders import look_up
 
@@ -85,21 +86,68 @@ def test_a_small_change_changes_few_bits_and_other_texts_differ_in_many():
 # -- anchor texts -----------------------------------------------------------------------------------------------------
 
 
-@given(st.dictionaries(st.integers(0, 60), st.text(max_size=200)), st.sets(st.integers(0, 60)).map(sorted))
-def test_each_text_is_read_as_it_was_encoded(texts, pages):
-    raw = encode_anchors(texts, pages)
-    read = anchors_in(raw, 0, len(pages)) if raw else [""] * len(pages)
-    for page, text in zip(pages, read, strict=True):
-        whole = " ".join(texts.get(page, "").encode("utf-8", "replace").decode().split())
-        assert whole[:LONGEST_ANCHOR].startswith(text)
-        assert len(text) == min(len(whole), LONGEST_ANCHOR) or len(text.encode()) > 255 - 4
-    assert bool(raw) == any(read)
+def plain_labels(linked, texts, codes, pages):
+    """The slow twin of `encode_labels`."""
+    best: dict[int, str] = {}
+    places: dict[int, int] = {}
+    for page, text, code in zip(linked, texts, codes, strict=True):
+        before = places.get(page, 0)
+        if text and (page not in best or code > before):
+            best[page] = text
+        if code > before:
+            places[page] = code
+    places.pop(NO_PAGE, None)
+    parts, left = [], MOST_ANCHOR_BYTES
+    for page in pages:
+        raw = " ".join(best.get(page, "")[: 8 * LONGEST_ANCHOR].split())[:LONGEST_ANCHOR]
+        raw = raw.encode("utf-8", "replace")[:255].decode("utf-8", "ignore").encode()
+        raw = raw if len(raw) <= left else b""
+        left -= len(raw)
+        parts.append(bytes([len(raw)]) + raw)
+    raw = b"".join(parts) if any(len(part) > 1 for part in parts) else b""
+    return raw, len(raw), bytes(places.get(page, 0) for page in pages) if places else b""
+
+
+# White space of each width, characters of each width, and lone surrogates.
+CHARACTERS = (
+    "a b\t\n\x1f\x7f\x85\xa0é\u1680\u2000\u200a\u200b\u2027\u2028\u2029\u202f\u205f\u3000中\ud800\udfff😀"
+)
+TEXTS = st.one_of(
+    st.text(st.sampled_from(CHARACTERS), max_size=300),
+    st.text(max_size=100),
+    st.builds(str.__mul__, st.sampled_from(["é", "中", "😀", "a ", "x\u3000", " "]), st.integers(0, 700)),
+)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 12) | st.just(NO_PAGE), TEXTS, st.integers(0, len(PLACES))), min_size=1)
+)
+def test_texts_and_places_are_those_of_the_slow_twin(links):
+    linked, texts, codes = zip(*links, strict=True)
+    pages = sorted({page for page in linked if page != NO_PAGE})
+    found = encode_labels(np.array(linked, np.uint32), texts, bytes(codes), np.array(pages, np.uint32))
+    assert found == plain_labels(linked, texts, codes, pages)
+    if found[0]:
+        kept = anchors_in(found[0], 0, len(pages))
+        assert all(len(text) <= LONGEST_ANCHOR for text in kept)
+
+
+def test_white_space_is_that_of_python():
+    spaces = [chr(code) for code in range(0x110000) if chr(code).isspace()]
+    for code in {
+        *map(ord, spaces),
+        *(ord(space) + 1 for space in spaces),
+        *(ord(space) - 1 for space in spaces),
+    }:
+        text = f"a{chr(code)}b"
+        raw, _, _ = encode_labels(np.zeros(1, np.uint32), [text], b"\0", np.zeros(1, np.uint32))
+        assert anchors_in(raw, 0, 1) == [" ".join(text.split())], hex(code)
 
 
 def test_the_texts_of_a_visit_are_bounded():
-    texts = dict.fromkeys(range(1000), "é" * 500)
-    raw = encode_anchors(texts, range(1000))
-    assert len(raw) <= MOST_ANCHOR_BYTES + 1000
+    pages = np.arange(1000, dtype=np.uint32)
+    raw, size, _ = encode_labels(pages, ["é" * 500] * 1000, bytes(1000), pages)
+    assert size == len(raw) <= MOST_ANCHOR_BYTES + 1000
     kept = anchors_in(raw, 0, 1000)
     assert set(kept) == {"", "é" * LONGEST_ANCHOR}
     assert kept.index("") == MOST_ANCHOR_BYTES // (2 * LONGEST_ANCHOR)

@@ -51,7 +51,7 @@ def processes(monkeypatch):
 
 
 def test_a_running_crawl_writes_checkpoints_and_the_next_opening_uses_the_last(tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpointing, "LEAST_PAGES", 50)
+    monkeypatch.setattr(checkpointing, "LEAST_BYTES", 4096)
     folder, clock = tmp_path / "crawl", Clock()
     with opened(folder, clock, policy="opic") as crawl:
         crawl_until(crawl, lambda: covered(folder) > 0)
@@ -60,7 +60,7 @@ def test_a_running_crawl_writes_checkpoints_and_the_next_opening_uses_the_last(t
         crawl_until(crawl, lambda: covered(folder) > first and shown(folder)[0])
         crawl_some(crawl, 50_000, 5)
         # No checkpoint is written at the end, as after kill -9.
-        monkeypatch.setattr(checkpointing, "LEAST_PAGES", 1 << 20)
+        monkeypatch.setattr(checkpointing, "LEAST_BYTES", 1 << 30)
     assert first < covered(folder) < (folder / EVENTS).stat().st_size
     copy = without(folder, tmp_path / "folded")
     with Crawl(folder, clock=clock) as one, Crawl(copy, clock=clock) as other:
@@ -69,7 +69,7 @@ def test_a_running_crawl_writes_checkpoints_and_the_next_opening_uses_the_last(t
 
 
 def test_closing_ends_the_process_and_leaves_no_unfinished_checkpoint(tmp_path, monkeypatch, processes):
-    monkeypatch.setattr(checkpointing, "LEAST_PAGES", 50)
+    monkeypatch.setattr(checkpointing, "LEAST_BYTES", 4096)
     with opened(tmp_path / "crawl", Clock(), policy="opic") as crawl:
         crawl_some(crawl)
         (process,) = processes
@@ -83,7 +83,7 @@ def test_closing_ends_the_process_and_leaves_no_unfinished_checkpoint(tmp_path, 
 
 
 def test_virtual_time_has_no_processes(tmp_path, monkeypatch, processes):
-    monkeypatch.setattr(checkpointing, "LEAST_PAGES", 10)
+    monkeypatch.setattr(checkpointing, "LEAST_BYTES", 512)
     with Crawl(tmp_path / "crawl", clock=VirtualClock()) as crawl:
         crawl_some(crawl)
     assert not processes
@@ -91,7 +91,7 @@ def test_virtual_time_has_no_processes(tmp_path, monkeypatch, processes):
 
 @pytest.mark.parametrize("why", ["no program", "an error", "nonsense", "no memory"])
 def test_a_checkpoint_that_fails_is_told_and_the_crawl_goes_on(tmp_path, monkeypatch, caplog, processes, why):
-    monkeypatch.setattr(checkpointing, "LEAST_PAGES", 50)
+    monkeypatch.setattr(checkpointing, "LEAST_BYTES", 4096)
     program = tmp_path / "program"
     if why == "no memory":
         monkeypatch.setattr(checkpointing, "_BYTES_A_PAGE", 1 << 60)
@@ -121,10 +121,10 @@ DIES = """
 import os, signal, sys
 from inlink.crawl import checkpointing
 from inlink.crawl.crawl import Crawl
-checkpointing.LEAST_PAGES = 10
+checkpointing.LEAST_BYTES = 512
 crawl = Crawl(sys.argv[1], clock=lambda: 1_000_000.0)
 checkpoints = crawl._upkeep._checkpoints
-checkpoints._begun = (0, 0)
+checkpoints.look_at = 0
 crawl.crawled("http://h0.com/0", ["http://later.com/"])
 process = checkpoints._process
 if sys.argv[2] == "later":

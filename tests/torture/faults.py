@@ -320,7 +320,7 @@ def main() -> int:
     os.environ.pop("LD_PRELOAD", None)
     logging.disable()
     # Every crawl writes an index, a checkpoint and finished columns.
-    urls._FEW, checkpointing.LEAST_PAGES, spill.LOOK, spill.STRETCH = 8, 8, 4, 4096
+    urls._FEW, checkpointing.LEAST_BYTES, spill.LOOK, spill.STRETCH = 8, 512, 4, 4096
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     # An exception that nobody gets is a violation too.
     unseen = list[str]()

@@ -21,6 +21,7 @@ from inlink.base.strings import Strings
 from inlink.errors import FormatError, ParameterError
 from inlink.graph.batches import ArcBatch, Level
 from inlink.urls.canonical import NOT_HTTP, Base, canonical, refusal
+from inlink.urls.classes import byte_classes
 from inlink.urls.hosts import domain_of, host_of, reverse_host
 
 __all__ = ["ArchiveKind", "PageLinks", "archive_batches", "archive_kind", "page_links", "raw_pages"]
@@ -388,7 +389,7 @@ class PageArcs:
         from inlink.archives.kernels import forms as kernels
 
         if self._classes is None:
-            self._classes = _classes()
+            self._classes = byte_classes()
         base = None if page.base is None else Base(url, page.base, self_links=self._self_links)
         own = np.frombuffer(url.encode(), np.uint8)
         root = own if base is None else np.frombuffer(base.url.encode(), np.uint8)
@@ -450,25 +451,6 @@ class PageArcs:
         targets = np.arange(pages, pages + forms + others, dtype=np.uint32)
         self._begin()
         return ArcBatch(sources, targets, names, crawled=places)
-
-
-def _classes() -> UInt8Array:
-    """Return the class of each byte, uint8[256]: what the parser does with it in a host, a path and a query."""
-    from inlink.archives.kernels.forms import ENCODE, HOST, PATH, QUERY, QUERY_ENCODE
-    from inlink.urls.kernels import CLASSES
-    from inlink.urls.kernels import HOST as PLAIN
-
-    classes = np.where(CLASSES & PLAIN, HOST, 0).astype(np.uint8)
-    # Bytes above 127 are parts of characters, and are always encoded.
-    classes[128:] = ENCODE | QUERY_ENCODE
-    for start, keep, encode in (("http://a.com/", PATH, ENCODE), ("http://a.com/?", QUERY, QUERY_ENCODE)):
-        for byte in range(32, 128):
-            form = canonical(f"{start}x{chr(byte)}y")
-            if form == f"{start}x{chr(byte)}y" and (byte != 63 or keep == QUERY):
-                classes[byte] |= keep
-            elif form == f"{start}x%{byte:02X}y":
-                classes[byte] |= encode
-    return classes
 
 
 # -- arcs between hosts or domains ---------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from inlink.audit.site import UNREACHED, CrawledSite
 from inlink.base.progress import track
 from inlink.base.table import counted
 from inlink.crawl.arguments import check_flags
-from inlink.crawl.intake import listed
+from inlink.crawl.links import listed
 from inlink.errors import InputError, ParameterError
 
 __all__ = ["Audit", "CheckResult", "Verdict", "audit", "fetched_urls", "load_audit"]

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from inlink.base.table import counted
-from inlink.crawl.intake import checked_answers, checked_entries, listed, split_links
+from inlink.crawl.intake import checked_answers, checked_entries
+from inlink.crawl.links import listed, split_links
 from inlink.errors import ParameterError
 from inlink.protocol import Answer, AnyLink, Crawled, Link
 

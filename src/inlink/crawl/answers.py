@@ -8,8 +8,9 @@ from inlink.base.arrays import UInt32Array
 from inlink.base.table import counted
 from inlink.crawl.admission import Admission
 from inlink.crawl.arguments import argument, check_flags, check_text
-from inlink.crawl.intake import check_link, checked_failure, checked_status
+from inlink.crawl.intake import checked_failure, checked_status
 from inlink.crawl.journal import Answered, Journal, number_of
+from inlink.crawl.links import check_link
 from inlink.frontier import backoff
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.leases import Lease, Out

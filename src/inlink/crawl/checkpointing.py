@@ -27,19 +27,19 @@ from inlink.frontier.policies import POLICIES, Policy
 from inlink.frontier.restoring import restore_columns
 from inlink.store.blocks import num_links
 from inlink.store.blocksums import BlockSums
-from inlink.store.checkpoint import LEAST_PAGES, Extent, code, write
+from inlink.store.checkpoint import LEAST_BYTES, Extent, code, write
 from inlink.store.log import EVENTS, URLS, Log
 from inlink.store.pages import Pages
 from inlink.store.reader import open_pages
 
-__all__ = ["LEAST_PAGES", "Checkpointer", "main", "save", "save_from_log"]
+__all__ = ["LEAST_BYTES", "Checkpointer", "main", "save", "save_from_log"]
 
 _log = logging.getLogger("inlink.crawl")
 
 _AT_THE_END = 32
-"""At the end, a new checkpoint is due when a file of the log has grown by one part in so many."""
+"""At the end, a new checkpoint is due when the log has grown by one part in so many."""
 
-_WHILE_RUNNING = 2
+_WHILE_RUNNING = 4
 """While a crawl runs, a new checkpoint is due when the log has grown by one part in so many."""
 
 MOST_BYTES = 1 << 29
@@ -57,15 +57,22 @@ class Checkpointer:
     pages : Pages
         As they were restored from the log.
     log : Log
+
+    Attributes
+    ----------
+    look_at : int
+        The number of bytes of the log from which on the caller calls :meth:`step`.
     """
 
     def __init__(self, pages: Pages, log: Log) -> None:
         self._pages, self._log = pages, log
         last = pages.checkpoint
-        # The bytes of both files that the last checkpoint covers, and those that were there when the last was begun.
-        self._covered = (0, 0) if last is None else (last.extent.urls_end, last.extent.events_end)
-        self._begun = self._covered
+        # The bytes of the log that the last checkpoint covers.
+        self._covered = 0 if last is None else last.extent.urls_end + last.extent.events_end
+        self._wait(self._covered)
         self._process: subprocess.Popen[bytes] | None = None
+        # `look_at` after the process has ended. While it runs, each step looks whether it has.
+        self._next = self.look_at
 
     @property
     def busy(self) -> bool:
@@ -73,21 +80,22 @@ class Checkpointer:
         return self._process is not None
 
     def step(self) -> None:
-        """Begin a checkpoint if it is due, or take note of one that was written. This takes microseconds.
+        """Begin a checkpoint, which is due, or take note of one that was written. This takes microseconds."""
+        if self._process is None:
+            self._begin()
+        elif self._process.poll() is not None:
+            self._take_note(self._process)
 
-        A crawl of few pages needs none: the caller compares their number with ``LEAST_PAGES``.
-        """
-        if self._process is not None:
-            if self._process.poll() is not None:
-                self._take_note(self._process)
-        else:
-            before = sum(self._begun)
-            later = self._log.urls_end + self._log.events_end - before
-            if later >= min(before // _WHILE_RUNNING, MOST_BYTES):
-                self._begin()
+    def _wait(self, begun: int) -> None:
+        """Wait until the log has grown, since it had ``begun`` bytes, so much that a checkpoint is worth its cost."""
+        self.look_at = begun + max(LEAST_BYTES, min(begun // _WHILE_RUNNING, MOST_BYTES))
+
+    @property
+    def _bytes(self) -> int:
+        return self._log.urls_end + self._log.events_end
 
     def _begin(self) -> None:
-        self._begun = self._log.urls_end, self._log.events_end
+        self._wait(self._bytes)
         left = memory_left()
         if left is not None and left <= self._pages.num_pages * _BYTES_A_PAGE:
             return
@@ -99,18 +107,20 @@ class Checkpointer:
                 # Ctrl-C is meant for the crawl, which then ends this process.
                 start_new_session=True,
             )
+            self._next, self.look_at = self.look_at, 0
         except OSError as error:
             self._warn(str(error.strerror))
 
     def _take_note(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout is not None
+        self.look_at = self._next
         try:
             told = json.loads(process.stdout.read() or b"{}")
         except ValueError:
             told = {}
         self.close()
         if process.returncode == 0 and "events_end" in told:
-            self._covered = told["urls_end"], told["events_end"]
+            self._covered = told["urls_end"] + told["events_end"]
         else:
             self._warn(told.get("error", f"its process ended with code {process.returncode}"))
 
@@ -124,11 +134,7 @@ class Checkpointer:
 
     def is_due(self) -> bool:
         """Return whether a new checkpoint is worth its cost at the end."""
-        return self._pages.num_pages >= LEAST_PAGES and (
-            self._covered == (0, 0)
-            or self._log.urls_end - self._covered[0] > self._covered[0] // _AT_THE_END
-            or self._log.events_end - self._covered[1] > self._covered[1] // _AT_THE_END
-        )
+        return self._bytes - self._covered > max(LEAST_BYTES, self._covered // _AT_THE_END)
 
     def close(self) -> None:
         """End the process, if it runs, and remove its unfinished checkpoint."""

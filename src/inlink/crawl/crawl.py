@@ -36,9 +36,10 @@ from inlink.crawl.arguments import (
 from inlink.crawl.desk import Desk
 from inlink.crawl.folder import create, local, unmake
 from inlink.crawl.gate import Gate, Method
-from inlink.crawl.intake import PageIntake, checked_entries, checked_visit, listed, split_links
+from inlink.crawl.intake import PageIntake, checked_entries, checked_visit
 from inlink.crawl.journal import Answered, Journal
 from inlink.crawl.leasing import Leasing
+from inlink.crawl.links import listed, split_links
 from inlink.crawl.lists import keep_lists, keep_trust, read_lists
 from inlink.crawl.operator import Activity, activity
 from inlink.crawl.questions.source import LiveCrawl

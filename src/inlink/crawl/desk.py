@@ -22,8 +22,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from inlink.crawl.arguments import argument, check_flags
-from inlink.crawl.intake import checked_answers, split_links
+from inlink.crawl.intake import checked_answers
 from inlink.crawl.leasing import BY_SPIDER, BY_SUCCESSOR, Leasing
+from inlink.crawl.links import split_links
 from inlink.errors import ParameterError, SessionError, UnknownNodeError
 from inlink.frontier.leases import lease_of
 from inlink.frontier.sessions import SpiderSession

@@ -84,7 +84,7 @@ class Gate:
             self.changing = False
         self._shut = False
         self._release()
-        if isinstance(error, OSError):
+        if error is not None and isinstance(error, OSError):
             raise StoreError(described(error, self.what)) from error
 
     def in_child(self, work: Callable[[], object]) -> None:

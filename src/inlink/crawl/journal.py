@@ -105,11 +105,19 @@ class Journal:
         return self.now
 
     def append(
-        self, kind: int, page: int = NO_PAGE, *, new: int = 0, urls: bytes = b"", **fields: Any
+        self,
+        kind: int,
+        page: int = NO_PAGE,
+        *,
+        new: int = 0,
+        urls: bytes = b"",
+        is_answer: bool = False,
+        **fields: Any,
     ) -> int:
         """Append an event to the log, apply it, and return its place in the log.
 
-        The event discovers ``new`` pages, whose lines are ``urls``. These pages must have their numbers already.
+        The event discovers ``new`` pages, whose lines are ``urls``. These pages must have their numbers already. With
+        ``is_answer`` it answers for the page: see :meth:`answer`.
 
         Raises
         ------
@@ -117,15 +125,21 @@ class Journal:
             If the event cannot be written.
         """
         self.gate.changing = True
-        first = self.pages.tally.pages - new
+        front, pages = self.frontier, self.pages
+        # A leased page counts as taken already.
+        if is_answer and (pages.states[page] != LEASED or page in front.plans or page in front.never):
+            front.count_answered(page, self.now)
+        first = pages.tally.pages - new
         place, frame = self.log.append(kind, self.now, page, first=first, new=new, urls=urls, **fields)
-        self.frontier.fold(place, frame)
+        front.fold(place, frame)
         if kind == kinds.VISIT:
             self.visits += 1
         elif kind == kinds.FAILED and not fields.get("flags", 0) & kinds.EXCLUDED_ONE:
             self.errors += 1
         if new:
-            self.frontier.discovered(first, new, urls)
+            front.discovered(first, new, urls)
+        if is_answer and page in front.leases.of_page:
+            front.end_lease(page, self.now)
         return place
 
     def answer(self, kind: int, page: int, **fields: Any) -> None:
@@ -133,14 +147,7 @@ class Journal:
 
         From now on the page does not wait, has no lease, and counts as taken from its host, with a lease or without.
         """
-        self.gate.changing = True
-        front = self.frontier
-        # A leased page counts as taken already.
-        if self.pages.states[page] != LEASED or page in front.plans or page in front.never:
-            front.count_answered(page, self.now)
-        self.append(kind, page, **fields)
-        if page in front.leases.of_page:
-            front.end_lease(page, self.now)
+        self.append(kind, page, is_answer=True, **fields)
 
     def lease(
         self,
@@ -200,7 +207,7 @@ class Journal:
             If ``answered`` is not a lease, the number of a lease, or a URL.
         """
         leases = self.frontier.leases
-        if isinstance(answered, Lease) and type(answered.number) is int:
+        if type(answered) is Lease and type(answered.number) is int:
             number = answered.number
         elif isinstance(answered, str):
             page = self.page_of(answered)

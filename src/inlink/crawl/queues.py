@@ -11,9 +11,9 @@ import numpy as np
 
 from inlink.base.arrays import UInt32Array
 from inlink.crawl.arguments import argument
-from inlink.crawl.intake import MOST_CARRIED
 from inlink.crawl.journal import encoded_list
 from inlink.crawl.leasing import Leasing
+from inlink.crawl.links import MOST_CARRIED
 from inlink.crawl.operator import exclude_waiting, slot_named
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.frontier.hosts import HostState

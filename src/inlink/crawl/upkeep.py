@@ -131,7 +131,7 @@ class Upkeep:
                 self._index = None
         elif known >= self.pages.table.index_at:
             self._index = self._new_index()
-        if known >= checkpointing.LEAST_PAGES and not self.at_once:
+        if self._log.urls_end + self._log.events_end >= self._checkpoints.look_at and not self.at_once:
             self._checkpoints.step()
 
     def _ranking_due(self, now: float) -> bool:

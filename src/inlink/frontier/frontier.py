@@ -138,14 +138,15 @@ class Frontier:
         """Take in an event that was just appended."""
         raw = np.frombuffer(frame, np.uint8)
         fold(self.pages.addresses, raw)
-        self.pages.frames.end = place + len(frame)
+        self.pages.frames.end = place + raw.nbytes
         self.policy.fold(Events(raw))
         if self.copies is not None and self.copies.take_in(frame):
             self.queue.begin_rekeying()
 
     def discovered(self, first: int, new: int, text: bytes) -> None:
         """Pages from ``first`` on are new; ``text`` has their URLs, a newline behind each."""
-        self.hosts.take_in()
+        if self.pages.tally.hosts > self.hosts.known:
+            self.hosts.take_in()
         line_codes(np.frombuffer(text, np.uint8), self.year, self.traps[first : first + new])
 
     def keys(self, pages: UInt32Array) -> Float32Array:
@@ -169,7 +170,12 @@ class Frontier:
             crawled = crawled[self.queue.contain(crawled)]
             if len(crawled):
                 self._place(crawled, now)
-        self._place(pages, now, again=False)
+        of = self.pages
+        policy = self.policy
+        usual = self.is_ours and self.copies is None
+        # As in `_place`. Most work of a crawl passes here, and a call takes longer.
+        priorities = policy.priority(pages) if usual else self._priorities(pages)
+        self.queue.place(pages, priorities, self.traps, of.states, of.errors, now)
 
     def plan(self, page: int, due: float) -> None:
         """Let a page wait until it is due."""

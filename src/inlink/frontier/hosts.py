@@ -84,6 +84,8 @@ class CrawlHosts:
         An operator's settings, by slot.
     hidden : dict of int to float
         For slots that are or were blocked, the Unix time at which they would be due without the block.
+    known : int
+        Number of hosts that have a slot.
     """
 
     def __init__(self, pages: Pages, queue: Queue) -> None:
@@ -96,7 +98,7 @@ class CrawlHosts:
         self.hidden: dict[int, float] = {}
         self._domains: dict[str, int] = {}
         self._domain_names: list[str] = []
-        self._known = 0
+        self.known = 0
 
     @property
     def _need_domains(self) -> bool:
@@ -105,12 +107,12 @@ class CrawlHosts:
     def take_in(self) -> None:
         """Give slots to the hosts that were discovered since the last call."""
         count = self.pages.tally.hosts
-        if count <= self._known:
+        if count <= self.known:
             return
         queue = self.queue
         if queue.by_domain or queue.politeness.domain_budget is not None:
             before = len(self._domains)
-            for host in range(self._known, count):
+            for host in range(self.known, count):
                 name = self.pages.table.host(host)
                 domain = registered_domain(name) or name
                 number = self._domains.setdefault(domain, len(self._domains))
@@ -124,11 +126,11 @@ class CrawlHosts:
             queue.add_domains(before, len(self._domains))
             queue.add_slots(len(self._domains) if queue.by_domain else count)
         else:
-            if self._known == 0:
+            if self.known == 0:
                 # All hosts share one domain, which has no limit.
                 queue.add_domains(0, 1)
             queue.add_slots(count)
-        self._known = count
+        self.known = count
 
     def name(self, slot: int) -> str:
         """The host or domain that a slot stands for."""
@@ -287,7 +289,7 @@ class CrawlHosts:
         before = rows["delay"].astype(np.float64)
         queue.set_politeness(politeness)
         if self._need_domains and not needed:
-            self._domains, self._domain_names, self._known = {}, [], 0
+            self._domains, self._domain_names, self.known = {}, [], 0
             self.take_in()
         self._count_domains()
         rows["delay"] = politeness.delay

@@ -137,8 +137,14 @@ class LeaseBook:
         out = self._out.pop(number, None)
         if out is not None:
             if out.current:
-                self._release(out)
-            numbers = self.of_page.pop(out.page)
+                # As in `_release`. A call takes longer.
+                self._current -= 1
+                held = self._held[out.session]
+                del held[number]
+                if not held:
+                    del self._held[out.session]
+            numbers = self.of_page[out.page]
+            del self.of_page[out.page]
             if len(numbers) > 1:
                 self.of_page[out.page] = tuple(other for other in numbers if other != number)
         return out

@@ -16,6 +16,7 @@ from inlink.factors.host import HostFactor
 from inlink.factors.parts import NOT_REACHED, Part
 from inlink.factors.prior import HostPrior
 from inlink.frontier.kernels.shares import (
+    diverse_priorities,
     estimates_given,
     give_estimates,
     give_hub_weight,
@@ -125,7 +126,16 @@ class PageRank(Policy):
         )
 
     def fold(self, events: Events) -> None:
-        give_shares(events.frames, *self._state())
+        # As in `_state`. A call takes longer, and each visit passes here.
+        give_shares(
+            events.frames,
+            self.pages.hosts,
+            self.scores,
+            self.shares,
+            self.damping,
+            self.least,
+            self.cross_only,
+        )
         if self.has_sections:
             pass_on(events.frames, self.sections)
 
@@ -227,6 +237,21 @@ class HostDiverse(PageRank):
     takes_expected = takes_sections = has_divisors = True
     columns = ranked = ("shares", "expected", "sections")
     numbers = ("has_sections",)
+
+    def priority(self, pages: UInt32Array) -> Float32Array:
+        if self.prior is not None or self.host_factors or self.scores is not _NO_SCORES:
+            return super().priority(pages)
+        # The same numbers in one call.
+        priorities: Float32Array = diverse_priorities(
+            pages,
+            self.shares,
+            self.expected,
+            self.rest,
+            self.pages.depths,
+            self.sections,
+            1 / _TURN_FACTOR,
+        )
+        return priorities
 
     def explain(self, page: int) -> list[Part]:
         alone, section = np.array([page], np.uint32), self.sections[page]

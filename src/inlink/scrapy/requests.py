@@ -29,7 +29,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import FormRequest, JsonRequest, XmlRpcRequest
 from scrapy.utils.request import request_from_dict
 
-from inlink.crawl.intake import MOST_CARRIED
+from inlink.crawl.links import MOST_CARRIED
 from inlink.protocol import AnyLink, Link, Task
 from inlink.scrapy.visits import LEASE, Visit, usable_score
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from inlink.crawl.crawl import Crawl
-from inlink.crawl.intake import checked_score, split_links
+from inlink.crawl.links import checked_score, split_links
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.protocol import AnyLink, Crawled
 from inlink.server.bodies import BodyError

@@ -42,9 +42,8 @@ class BlockSums:
         if end % BLOCK:
             self._last = self._whole.pop()
 
-    def add(self, data: bytes | memoryview) -> None:
-        """Take in the bytes that follow."""
-        size = len(data)
+    def add(self, data: bytes | memoryview, size: int) -> None:
+        """Take in the ``size`` bytes that follow, which are all of the data."""
         if self.end % BLOCK + size < BLOCK:
             self._last = crc32(data, self._last)
             self.end += size
@@ -66,7 +65,7 @@ class BlockSums:
             size = os.preadv(file, [buffer[: end - self.end].data], self.end)
             if not size:
                 break
-            self.add(buffer[:size].data)
+            self.add(buffer[:size].data, size)
 
     def all(self) -> UInt32Array:
         """The checksums of all blocks, uint32[⌈end / BLOCK⌉]."""

@@ -22,8 +22,9 @@ def encode_carried(data: Mapping[int, bytes]) -> bytes:
     pages = sorted(data)
     table = np.empty(len(pages), dtype_of(CarriedRecord))
     table["page"] = pages
-    table["end"] = np.cumsum([len(data[page]) for page in pages])
-    return b"".join(data[page] for page in pages) + table.tobytes() + len(pages).to_bytes(4, "little")
+    contents = list(map(data.__getitem__, pages))
+    table["end"] = np.cumsum(list(map(len, contents)))
+    return b"".join(contents) + table.tobytes() + len(pages).to_bytes(4, "little")
 
 
 def carried_in(frame: UInt8Array, page: int) -> bytes | None:

@@ -4,6 +4,7 @@ The payload is a :class:`StoredFacts` as a MessagePack array. Crawls of earlier 
 facts, have no such event. Earlier versions ignore it.
 """
 
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -20,6 +21,7 @@ MOST_BYTES = 8192
 
 _TEXTS = ("title", "heading", "robots", "language", "content_type")
 _LISTS = ("alternates", "canonicals", "insecure", "nofollow_links")
+_texts, _lists = attrgetter(*_TEXTS), attrgetter(*_LISTS)
 
 
 class StoredFacts(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -39,15 +41,16 @@ _encoder, _decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(StoredFa
 def encode_facts(facts: PageFacts, places: bytes = b"") -> bytes:
     """Encode the facts of a page. Texts are cut, and lists are cut at :data:`MOST_BYTES`; then ``cut`` is True."""
     changed: dict[str, Any] = {}
-    for name in _TEXTS:
-        text = getattr(facts, name)
-        if len(text) > LONGEST_TEXT or not text.isascii():
-            changed[name] = _utf8(text[:LONGEST_TEXT])
-    for name in _LISTS:
-        if rows := getattr(facts, name):
-            changed[name] = _within(rows)
-            if len(changed[name]) < len(rows):
-                changed["cut"] = True
+    texts = _texts(facts)
+    # Most texts stay as they are.
+    if max(map(len, texts)) > LONGEST_TEXT or not "".join(texts).isascii():
+        changed |= {name: _utf8(text[:LONGEST_TEXT]) for name, text in zip(_TEXTS, texts, strict=True)}
+    if any(_lists(facts)):
+        for name, rows in zip(_LISTS, _lists(facts), strict=True):
+            if rows:
+                changed[name] = _within(rows)
+                if len(changed[name]) < len(rows):
+                    changed["cut"] = True
     facts = msgspec.structs.replace(facts, **changed) if changed else facts
     return _encoder.encode(StoredFacts(facts, places))
 

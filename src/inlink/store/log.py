@@ -144,8 +144,12 @@ class Log:
             The known checksums.
         """
         self.urls_sums, self.events_sums = urls_sums, events_sums
-        urls_sums.add(urls[urls_sums.end : self.urls_end].data)
-        events_sums.add(events[events_sums.end : self.events_end].data)
+        for sums, data, end in (
+            (urls_sums, urls, self.urls_end),
+            (events_sums, events, self.events_end),
+        ):
+            later = data[sums.end : end].data
+            sums.add(later, len(later))
 
     @property
     def broken(self) -> bool:
@@ -259,19 +263,20 @@ class Log:
             self._refuse_if_broken()
         if self._syncer is None and not (self._full or self._stop.is_set()):
             self._start_syncing()
-        length, place = HEAD_SIZE + len(payload), self.events_end
+        length, place, urls_size = HEAD_SIZE + len(payload), self.events_end, len(urls)
+        unsynced = place - self.synced
         checked = CHECKED.pack(
             self._salt & 0xFFFFFFFF,
             length,
             place,
-            min(place - self.synced, MOST_UNSYNCED),
+            unsynced if unsynced < MOST_UNSYNCED else MOST_UNSYNCED,
             self.frames & 0xFFFFFFFF,
             self.urls_end,
             when,
             lease,
             first,
             new,
-            len(urls),
+            urls_size,
             page,
             listed,
             score,
@@ -287,24 +292,24 @@ class Log:
             if os.lseek(self._events, 0, os.SEEK_END) != place:
                 self._refuse_others(self._events, place)
             if new:
-                _write(self._urls, urls)
-            _write(self._events, frame)
+                _write(self._urls, urls, urls_size)
+            _write(self._events, frame, length)
             # Another writer's bytes may be before the new ones, or it may have cut these off.
             if os.lseek(self._events, 0, os.SEEK_END) != place + length:
                 self._refuse_others(self._events, place + length)
-            if new and os.lseek(self._urls, 0, os.SEEK_END) != self.urls_end + len(urls):
-                self._refuse_others(self._urls, self.urls_end + len(urls))
+            if new and os.lseek(self._urls, 0, os.SEEK_END) != self.urls_end + urls_size:
+                self._refuse_others(self._urls, self.urls_end + urls_size)
             if self._full:
-                self._sync(self.urls_end + len(urls), place + length, self.frames + 1, first + new)
+                self._sync(self.urls_end + urls_size, place + length, self.frames + 1, first + new)
         except OSError as error:
             self._fail(error, urls, frame)
-        self.urls_end += len(urls)
+        self.urls_end += urls_size
         self.events_end += length
         self.frames += 1
         self._ends = self.urls_end, self.events_end, self.frames, first + new
         if new:
-            self.urls_sums.add(urls)
-        self.events_sums.add(frame)
+            self.urls_sums.add(urls, urls_size)
+        self.events_sums.add(frame, length)
         self._last = when, first + new
         self._whole = self._dirty = True
         return place, frame
@@ -548,12 +553,12 @@ def _is_copy(folder: Path) -> bool:
     return bool(ends) and ends[0].folder != folder.stat().st_ino
 
 
-def _write(file: int, data: bytes | memoryview) -> None:
+def _write(file: int, data: bytes | memoryview, size: int) -> None:
+    """Write ``size`` bytes, which are all of the data."""
     written = os.write(file, data)
     # When a disk becomes full, the first write may write only a part of the data.
-    while written < len(data):
-        data = data[written:]
-        written = os.write(file, data)
+    while written < size:
+        written += os.write(file, data[written:])
 
 
 def lock(folder: Path) -> io.FileIO:

@@ -7,24 +7,27 @@ and other processes can look up a URL without reading all URLs.
 import os
 import weakref
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
-from inlink.base.arrays import AnyArray, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.arrays import AnyArray, Float32Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.columns import most_pages, reserve
 from inlink.base.folder import Folder
 from inlink.base.jit import addresses
 from inlink.errors import FolderError, StoreError, UnknownNodeError
 from inlink.store.checkpoint import Checkpoint, Deferred, StatePart
 from inlink.store.format import NO_PAGE
-from inlink.store.kernels import table
+from inlink.store.kernels import linking, table
 from inlink.store.kernels.columns import CrawlCounters, Table
+from inlink.store.kernels.linking import NO_ROOM
 from inlink.store.log import INDEX, INDEX_VERSION, URLS
 from inlink.store.mapped import Mapped
 from inlink.store.spill import Finished
+from inlink.urls.classes import byte_classes
+from inlink.urls.kernels import FULL, NEEDS_BASE
 
 SHARDS, SLACK = 256, 64
 """Number of parts of the table, and of slots after the last home of each part."""
@@ -34,9 +37,17 @@ CHUNK = 4 << 20
 
 _PAGES = most_pages()
 _HOSTS = _PAGES // 8
+_HOST_BYTES = _HOSTS * 32
 _HOSTS_AT_A_TIME = 4096
 """Number of hosts that move to a larger table in one call, in less than a millisecond."""
 
+_MOST_READ = 1 << 12
+"""Maximum number of URLs that are kept after they were read."""
+
+_FEW_LINKS, _LINE_BYTES = 1 << 10, 1 << 17
+"""Number of links, and of bytes of their lines, of which a page may have more only with a room of its own."""
+
+_NO_TEXT = np.empty(0, np.uint8)
 _LARGE = ("slots", "checks", "hosts", "marks", "host_ends", "host_text", "host_slots")
 
 _FEW = 1 << 20
@@ -51,6 +62,52 @@ class Indexed(msgspec.Struct):
     events_end: int
     seed: str
     urls_check: int
+
+
+class TakenLinks:
+    """Links of a page that :meth:`UrlTable.take_links` took in, or could not take in.
+
+    Parameters
+    ----------
+    num_links : int
+        Number of links.
+    size : int
+        Room for the lines of the links, in bytes.
+
+    Attributes
+    ----------
+    status : int
+        0 if the links were taken in, above 0 if some must be parsed: see :func:`.kernels.linking.take_links`.
+    foreign : int
+        Number of links that are not http.
+    linked : uint32[num_links or more]
+        The page of each link; NO_PAGE for a link that is left out.
+    pages : uint32[count]
+        The distinct pages, increasing.
+    new : int
+        Number of pages that were unknown before.
+    coded : bytes
+        The list of a frame.
+    urls : bytes
+        The lines of the new pages for urls.txt.
+    """
+
+    def __init__(self, num_links: int, size: int) -> None:
+        self.status = self.foreign = self.used = self.new = 0
+        self.lines, self.new_text = np.empty(size, np.uint8), np.empty(size, np.uint8)
+        self.marks, self.linked = np.empty(num_links, np.uint32), np.empty(num_links, np.uint32)
+        self.list_room = np.empty(9 * num_links, np.uint8)
+        self.count, self.pages = 0, self.linked[:0]
+        self.coded = self.urls = b""
+
+    def rows(self) -> list[bytes]:
+        """The line of each link, and an empty text. The lines of links that must be parsed are empty."""
+        return self.lines[: self.used].tobytes().split(b"\n")
+
+    def odd(self) -> list[int]:
+        """The links that must be parsed."""
+        places: list[int] = self.marks[: self.status].tolist()
+        return places
 
 
 def index_of(folder: Path, hash_seed: int, urls_size: int) -> tuple[Folder, Indexed] | None:
@@ -128,8 +185,11 @@ class UrlTable(Deferred):
         # The larger table of hosts that is being filled, and the number of hosts in it.
         self._larger: UInt32Array | None = None
         self._moved = 0
-        self.host_text: UInt8Array = reserve(np.uint8, _HOSTS * 32)
+        self.host_text: UInt8Array = reserve(np.uint8, _HOST_BYTES)
         self.host_ends: UInt64Array = reserve(np.uint64, _HOSTS)
+        # URLs that were read, by page.
+        self._read: dict[int, str] = {}
+        self._links = TakenLinks(_FEW_LINKS, _LINE_BYTES)
         self._urls_check = 0
         self.note_indexed(0)
         self._address()
@@ -141,6 +201,8 @@ class UrlTable(Deferred):
         """Note the addresses of the arrays, for kernels. Those that search for URLs use only slots and checks."""
         arrays = [self.tally.array(), *(getattr(self, name) for name in Table._fields[1:])]
         self._table: UInt64Array = addresses(arrays)
+        # With more hosts, :meth:`_room_for_hosts` has work to do.
+        self._most_hosts = len(self.host_slots) // 2
         self._slots_table = self._table
 
     def all(self) -> UInt8Array:
@@ -179,10 +241,7 @@ class UrlTable(Deferred):
         StoreError
             If there is no address space for more URLs.
         """
-        return self.number_lines(("\n".join(urls) + "\n").encode("ascii") if urls else b"", len(urls))
-
-    def number_lines(self, lines: bytes, n: int) -> tuple[UInt32Array, int, bytes]:
-        """Do the same as :meth:`number` for ``n`` canonical URLs, one a line, each followed by a newline."""
+        lines, n = ("\n".join(urls) + "\n").encode("ascii") if urls else b"", len(urls)
         pages = np.empty(n, np.uint32)
         if n == 0:
             return pages, 0, b""
@@ -193,6 +252,72 @@ class UrlTable(Deferred):
         if done < n:
             raise StoreError(f"{self.folder}: no address space for more than {self.tally.pages:,} pages")
         return pages, self.tally.pages - before, new_text[:written].tobytes()
+
+    def take_links(
+        self, text: bytes, num_links: int, options: int, scores: Float32Array, page_url: Callable[[], str]
+    ) -> TakenLinks:
+        """Join the links of a page with its URL, and number their pages; new URLs get page numbers.
+
+        Parameters
+        ----------
+        text, options
+            See :func:`inlink.urls.kernels.join_lines`.
+        num_links : int
+            Number of links, at least 1.
+        scores : float32[num_links] or float32[0]
+            Replaced by the best score of each distinct page.
+        page_url : callable
+            Returns the page's canonical URL. It is called only if a link has to be joined with it.
+
+        Returns
+        -------
+        TakenLinks
+            Valid until the next call. If its status is not 0, nothing was changed.
+
+        Raises
+        ------
+        StoreError
+            If there is no address space for more URLs.
+        """
+        room, tally = self._links, self.tally
+        raw, source = np.frombuffer(text, np.uint8), _NO_TEXT
+        size = raw.size
+        if num_links > _FEW_LINKS:
+            room = TakenLinks(num_links, _LINE_BYTES + 2 * size)
+        # The names of hosts are shorter than the links that name them.
+        more = tally.hosts + num_links > self._most_hosts or tally.url_bytes + size > _HOST_BYTES
+        if more or self._larger is not None:
+            self._room_for_hosts(num_links, size)
+        before = tally.pages
+        while True:
+            status, used, foreign, room.pages, coded, written = linking.take_links(
+                self._table,
+                raw,
+                source,
+                options,
+                byte_classes(),
+                self.hash_seed,
+                room.lines,
+                room.marks,
+                room.linked,
+                num_links,
+                scores,
+                room.list_room,
+                room.new_text,
+            )
+            if status == NEEDS_BASE:
+                source = np.frombuffer(page_url().encode("ascii"), np.uint8)
+                continue
+            if status != FULL:
+                break
+            room = TakenLinks(num_links, 2 * len(room.lines))
+        room.status, room.foreign, room.used = status, foreign, used
+        if not status:
+            room.new, room.count = tally.pages - before, room.pages.size
+            room.coded, room.urls = room.list_room[:coded].tobytes(), room.new_text[:written].tobytes()
+        elif status == NO_ROOM:
+            raise StoreError(f"{self.folder}: no address space for more than {tally.pages:,} pages")
+        return room
 
     def find(self, urls: Sequence[str]) -> UInt32Array:
         """The pages of canonical URLs; :data:`NO_PAGE` for an unknown URL."""
@@ -231,7 +356,13 @@ class UrlTable(Deferred):
         UnknownNodeError
             If there is no such page.
         """
-        return self._lines(page)[page & 31].decode("ascii")
+        # The page of an answer was leased, so its URL was read not long ago.
+        url = self._read.get(page)
+        if url is None:
+            if len(self._read) >= _MOST_READ:
+                self._read.clear()
+            url = self._read[page] = self._lines(page)[page & 31].decode("ascii")
+        return url
 
     def url_begin(self, page: int) -> int:
         """The byte of urls.txt at which the URL of a page begins."""

@@ -3,110 +3,30 @@
 A link is resolved here only if the result is certain. The others are named as odd, and a parser resolves them.
 """
 
-import numpy as np
-from numpy import int64, uint8, uint32, uint64
+from numpy import int64, uint64
 
 from inlink.archives.kernels.wat import HEADER, ODD
 from inlink.base.arrays import Int64Array, UInt8Array, UInt32Array, UInt64Array
-from inlink.base.jit import U0, U1, Index, item_at, kernel
+from inlink.base.jit import U0, U1, Index, kernel
+from inlink.urls.kernels import ABSOLUTE, BY_PARSER, FOREIGN, FULL, NETWORK, ROOTED, kind_of
 
 __all__ = [
-    "ABSOLUTE",
-    "BY_PARSER",
-    "FOREIGN",
     "FULL",
-    "NETWORK",
     "NEW",
-    "PLACE",
-    "RELATIVE",
-    "ROOTED",
-    "SEARCH",
     "fill_slots",
     "host_codes",
     "keep_hosts",
-    "kind_of",
 ]
-
-FULL = -1
-"""Answer: an array is too short; make it longer, and ask again."""
 
 NEW = 1 << 40
 """A code from here on is the number of an origin whose host must be looked up, plus this."""
 
-# Kinds of links: by a parser; absolute; //host/; /path; ?query; #fragment or empty; path; another scheme.
-BY_PARSER, ABSOLUTE, NETWORK, ROOTED, SEARCH, PLACE, RELATIVE, FOREIGN = range(8)
-
 _HEADER, _ODD = uint64(HEADER), uint64(ODD)
-_U2, _U3, _U4, _U28, _U32 = (uint64(k) for k in (2, 3, 4, 28, 32))
+_U2, _U3, _U28, _U32 = (uint64(k) for k in (2, 3, 28, 32))
 _SIZE = uint64((1 << 28) - 1)
 _PRIME = uint64(0x9E3779B97F4A7C15)
-_HTTP = uint64(0x70747468)
 # A link of so many bytes stays short enough in canonical form: a byte becomes three at most.
 _SHORT, _LONG, _MOST = uint64(140), uint64(670), uint64(2048)
-_SPECIAL = np.frombuffer(b"http\0https\0ftp\0ws\0wss\0file\0", uint8)
-
-
-@kernel(allocates=False)
-def _is_special(text: UInt8Array, at: Index, end: Index) -> bool:
-    """Return whether a scheme is one of those whose URLs have a host: http, https, ftp, ws, wss and file."""
-    place, same = at, True
-    for k in range(U0, uint64(len(_SPECIAL))):
-        byte = uint64(_SPECIAL[k])
-        if byte == U0:
-            if same and place == end:
-                return True
-            place, same = at, True
-        elif place < end:
-            same &= (uint64(text[place]) | uint64(32)) == byte
-            place += U1
-        else:
-            same = False
-    return False
-
-
-@kernel(allocates=False)
-def kind_of(text: UInt8Array, at: Index, end: Index, entities: bool) -> Index:
-    """The kind of a link. It is certain, but for the host of an absolute one."""
-    if at == end:
-        return PLACE
-    first = text[at]
-    if first <= 32:
-        return BY_PARSER
-    if first == 35:
-        return PLACE
-    if first == 63:
-        return SEARCH
-    if first == 47:
-        if at + U1 == end:
-            return ROOTED
-        if text[at + U1] == 47:
-            return NETWORK
-        return BY_PARSER if entities and text[at + U1] == 38 else ROOTED
-    if end - at >= uint64(7) and uint64(item_at(text, at, uint32)) == _HTTP:
-        k = at + _U4
-        if text[k] == 115:
-            k += U1
-        if end - k >= _U3 and text[k] == 58 and text[k + U1] == 47 and text[k + _U2] == 47:
-            return ABSOLUTE
-    scheme = (uint64(first) | uint64(32)) - uint64(97) < uint64(26)
-    for k in range(at, end):
-        byte = uint64(text[k])
-        if byte == uint64(47) or byte == uint64(63) or byte == uint64(35):
-            break
-        if byte == uint64(58):
-            if not scheme or _is_special(text, at, k) or (k + U1 < end and text[k + U1] == 47):
-                return BY_PARSER
-            return FOREIGN
-        if entities and byte == uint64(38):
-            return BY_PARSER
-        scheme &= (
-            (byte | uint64(32)) - uint64(97) < uint64(26)
-            or byte - uint64(48) < uint64(10)
-            or byte == uint64(43)
-            or byte == uint64(45)
-            or byte == uint64(46)
-        )
-    return RELATIVE
 
 
 @kernel(allocates=False)

@@ -3,13 +3,14 @@
 import numpy as np
 from numpy import float32, float64, uint32, uint64
 
-from inlink.base.arrays import Float32Array, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.arrays import Float32Array, UInt8Array, UInt16Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, kernel
 from inlink.reranking.kernels.push import worth
 from inlink.store.format import MERGE, SEED, VISIT
 from inlink.store.kernels.frames import NO_PAGE, head_at, link_count, link_scores_at, links_at, lists
 
 __all__ = [
+    "diverse_priorities",
     "estimates_given",
     "find_linkers",
     "give_estimates",
@@ -21,6 +22,31 @@ __all__ = [
     "scores_given",
     "shares_given",
 ]
+
+
+@kernel
+def diverse_priorities(
+    pages: UInt32Array,
+    shares: Float32Array,
+    expected: Float32Array,
+    rest: float32,
+    depths: UInt16Array,
+    sections: Float32Array,
+    turn: float32,
+) -> Float32Array:
+    """(share + rest + expected rank) ÷ (1 + depth)^⅛ ÷ (1 + section) of pages, float32[n].
+
+    Where the section is negative, ``turn`` is the second divisor. Roots, unlike powers, are rounded in the same way on
+    all machines.
+    """
+    priorities = np.empty(uint64(len(pages)), float32)
+    for i in range(U0, uint64(len(pages))):
+        page = pages[i]
+        divisor = np.sqrt(np.sqrt(np.sqrt(float32(1) + float32(depths[page]))))
+        section = sections[page]
+        divisor *= turn if section < float32(0) else float32(1) + section
+        priorities[i] = (shares[page] + rest + expected[page]) / divisor
+    return priorities
 
 
 @kernel

@@ -169,7 +169,8 @@ def link_scores_at(log: UInt8Array, place: uint64, out: Float32Array) -> bool:
 def encode_links(pages: UInt32Array, scores: Float32Array, out: UInt8Array) -> tuple[uint64, uint64]:
     """Code pages as a list, each page once with the best of its scores; ``scores`` may be empty.
 
-    Return the number of pages and of bytes, scores included. ``pages`` and ``scores`` are sorted in place.
+    ``NO_PAGE`` is left out. Return the number of pages and of bytes, scores included. ``pages`` and ``scores`` are
+    sorted in place.
     """
     n = uint64(len(pages))
     keys = np.empty(n, uint64)
@@ -189,6 +190,8 @@ def encode_links(pages: UInt32Array, scores: Float32Array, out: UInt8Array) -> t
     count, last = U0, U0
     for i in range(U0, n):
         page = keys[i] >> _U32
+        if page == uint64(NO_PAGE):
+            break
         new = count == U0 or page != last
         if new:
             pages[count] = uint32(page)

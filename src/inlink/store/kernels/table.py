@@ -296,9 +296,9 @@ def number_urls(
 ) -> tuple[uint64, uint64]:
     """Write the page of each line's URL to ``pages``, for ``len(pages)`` lines. An unknown URL becomes the next page.
 
-    ``at`` is a table of addresses, see :func:`.columns.table_at`. New URLs are copied to ``new_text``, with a newline
-    after each URL. Returns the number of bytes copied and the number of lines done. Not all lines are done if the
-    address space is full.
+    An empty line has no page: it gets ``NO_PAGE``. ``at`` is a table of addresses, see :func:`.columns.table_at`. New
+    URLs are copied to ``new_text``, with a newline after each URL. Returns the number of bytes copied and the number of
+    lines done. Not all lines are done if the address space is full.
 
     All lines are hashed first, and their slots are read. So the processor waits for memory once, not once per line.
     """
@@ -322,6 +322,10 @@ def number_urls(
     # The previous new URL and its host: the next URL often has the same host.
     before, length, host = U0, U0, uint32(0)
     for i in range(U0, count):
+        if ends[i] == start:
+            pages[i] = NONE
+            start += U1
+            continue
         first, second = firsts[i], seconds[i]
         page, _ = _search(t, first, second)
         if page == NONE:
