@@ -23,7 +23,7 @@ from scrapy import Field, FormRequest, Item, Request, Spider
 from scrapy.http import JsonRequest, XmlRpcRequest
 from scrapy.http.request import NO_CALLBACK
 
-from inlink.crawl.intake import MOST_CARRIED
+from inlink.crawl.links import MOST_CARRIED
 from inlink.scrapy.requests import _READERS, NotPackable, pack, unpack
 from inlink.scrapy.visits import LEASE
 
