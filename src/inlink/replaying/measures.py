@@ -12,13 +12,13 @@ from inlink.replaying.lines import sort_bound
 from inlink.replaying.web import NO_PAGE, Web
 
 MEASURES = {
-    "pagerank": "share of the PageRank of all pages that can be reached",
-    "top": "share of the pages with the highest PageRank",
-    "authority": "share of their HITS authority",
-    "indegree": "share of their inlinks",
-    "score": "share of their content scores",
-    "relevant": "share of their relevant pages",
-    "freshness": "share of the copies that are current",
+    "pagerank": "Share of the PageRank of all pages that can be reached",
+    "top": "Share of the pages with the highest PageRank",
+    "authority": "Share of their HITS authority",
+    "indegree": "Share of their inlinks",
+    "score": "Share of their content scores",
+    "relevant": "Share of their relevant pages",
+    "freshness": "Share of the copies that are current",
 }
 """Measures. All but the last add up the values of pages; a value is at least 0."""
 

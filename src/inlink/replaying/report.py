@@ -60,7 +60,7 @@ def _summary(result: Replay) -> Iterator[str]:
     yield (
         "<p>Each value is the mean over the seed sets, with its standard error. Below it stands the difference to the "
         "baseline on the same sets. ▲ and ▼ mark a certain difference: the mean is more than two standard errors from "
-        f"0, on at least {ENOUGH} sets. One of twenty orders that are equal gets a mark by chance.</p>\n"
+        f"0, on at least {ENOUGH} sets. About one of twenty comparisons of equal orders is marked too, by chance.</p>\n"
     )
     if len(result.seeds) < ENOUGH:
         yield f"<p><strong>No difference is certain with fewer than {ENOUGH} seed sets.</strong></p>\n"
@@ -72,7 +72,7 @@ def _summary(result: Replay) -> Iterator[str]:
 
 def _section(result: Replay, measure: str, hosts: str, draw: Draw | None) -> Iterator[str]:
     kind = {"real": "", "all": ", one host"}.get(hosts, f", hosts of {hosts} pages")
-    yield f"<section><h2>{measure}{kind}</h2>\n<p>{MEASURES[measure].capitalize()}.</p>\n"
+    yield f"<section><h2>{measure}{kind}</h2>\n<p>{MEASURES[measure]}.</p>\n"
     if draw is not None:
         yield f'<img alt="Curves of {measure}" src="data:image/svg+xml;base64,{_picture(draw, measure, hosts)}">\n'
     yield '<div class="rows"><table><thead><tr><th>order'

@@ -312,5 +312,7 @@ def _mean(values: Sequence[float]) -> Mean:
 
 def shown(mean: Mean, *, sign: bool = False) -> str:
     """A mean with its standard error as text, if it has one."""
-    text = f"{mean.mean:+.3f}" if sign else f"{mean.mean:.3f}"
+    # Adding 0 makes 0 of -0.
+    value = round(mean.mean, 3) + 0.0
+    text = f"{value:+.3f}" if sign else f"{value:.3f}"
     return text if math.isnan(mean.error) else f"{text} ± {mean.error:.3f}"
