@@ -5,6 +5,7 @@ import io
 import json
 import math
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,9 +13,10 @@ from hypothesis import given, settings
 import inlink
 from archives import response, write
 from inlink import Graph, VirtualClock
-from inlink.errors import ParameterError
+from inlink.errors import InputError, ParameterError, UnknownNodeError
 from inlink.frontier.policies import Policy
 from inlink.frontier.revisit import FixedInterval
+from inlink.replaying.measures import Curve
 from inlink.replaying.play import ReplayTask, play
 from inlink.replaying.recording import web_of_crawl
 from inlink.replaying.web import web_of_graph, with_noise
@@ -326,6 +328,10 @@ def test_a_result_names_its_web(tree):
         ({"seeds": "20"}, "SETSxPAGES"),
         ({"seeds": "2x99"}, "pages with links"),
         ({"seeds": "recorded"}, "no recorded crawl"),
+        ({"seeds": "front"}, "front pages are not known"),
+        ({"seeds": "front:2x2"}, "front pages are not known"),
+        ({"seeds": "nosuch.txt"}, "a file of URLs; got 'nosuch.txt'"),
+        ({"top": 0}, "top"),
         ({"seeds": [[]]}, "list of sets"),
         ({"seeds": [[99]]}, "below 63"),
         ({"seeds": [["http://x/"]]}, "no page"),
@@ -378,7 +384,7 @@ def test_a_replay_that_is_interrupted_keeps_whole_seed_sets(tree, monkeypatch):
     monkeypatch.setattr(jobs, "play", broken)
     plan = checked(ReplayArguments(
         policies=["random", "hosts-in-turns"], seeds="3x1", budget=5, marks=[0.01], baseline=None,
-        host_pages=None, lines=True, tau=False, relevant=0.5, wasted=None, random_seed=1, parallel=1,
+        host_pages=None, lines=True, tau=False, relevant=0.5, top=100, wasted=None, random_seed=1, parallel=1,
         fetch_seconds=0.0, changes=None, noise=0.0, settings=None, jobs=1,
     ))  # fmt: skip
     work = Replaying(webs_of(tree, plan), plan)
@@ -432,3 +438,104 @@ class Broken(Policy):
 
     def priority(self, pages):
         raise ZeroDivisionError("no priority")
+
+
+SITES = [
+    (f"http://{host}.example/{page}", f"http://{host}.example/{target}")
+    for host, pages in {
+        "a": ("", "x", "x/y"),
+        "b": ("start", "x/start", "x/y/z"),
+        "c": ("", "p?q", "r"),
+    }.items()
+    for page in pages
+    for target in pages
+    if page != target
+]
+
+
+def test_front_pages_are_those_with_the_shortest_path():
+    result = inlink.replay(
+        Graph(SITES), policies=["random"], seeds="front", budget=1.0, lines=False, tau=False
+    )
+    web = web_of_graph(Graph(SITES), "g", None)
+    (pages,) = result.seeds
+    assert [web.urls[page] for page in pages] == [
+        "http://a.example/", "http://b.example/start", "http://c.example/",
+    ]  # fmt: skip
+    drawn = inlink.replay(
+        Graph(SITES), policies=["random"], seeds="front:20x2", budget=1.0, lines=False, tau=False
+    ).seeds
+    assert len(drawn) == 20
+    assert all(len(pages) == 2 for pages in drawn)
+    assert {page for chosen in drawn for page in chosen} == set(pages)
+    with pytest.raises(ParameterError, match="4 front pages a set; graph has 3 front pages"):
+        inlink.replay(Graph(SITES), seeds="front:1x4")
+
+
+def test_a_front_page_without_links_is_no_seed():
+    graph = Graph(
+        [("http://a.example/x/y", "http://a.example/"), ("http://a.example/x/y", "http://a.example/z")]
+    )
+    result = inlink.replay(graph, policies=["random"], seeds="front", budget=1.0, lines=False, tau=False)
+    (pages,) = result.seeds
+    assert [graph.names[page] for page in pages] == ["http://a.example/x/y"]
+
+
+def test_seed_sets_are_read_from_a_file(tmp_path):
+    file = tmp_path / "seeds.txt"
+    file.write_bytes(
+        b"# two sets\n\nHTTP://a.example\nhttp://b.example/start\r\n\n\nhttp://c.example/#top\n\n# end\n"
+    )
+    options = {"policies": ["random"], "budget": 1.0, "lines": False, "tau": False}
+    result = inlink.replay(Graph(SITES), seeds=file, **options)
+    urls = [["http://a.example/", "http://b.example/start"], ["http://c.example/"]]
+    assert [[Graph(SITES).names[page] for page in pages] for pages in result.seeds] == urls
+    assert result.to_json() == inlink.replay(Graph(SITES), seeds=urls, **options).to_json()
+    file.write_text("# none\n\n")
+    with pytest.raises(InputError, match=r"seeds.txt: there is no URL"):
+        inlink.replay(Graph(SITES), seeds=str(file), **options)
+    file.write_text("http://a.example/\nhttp://a.example/nosuch\n")
+    with pytest.raises(UnknownNodeError, match=r"no page 'http://a\.example/nosuch'"):
+        inlink.replay(Graph(SITES), seeds=str(file), **options)
+
+
+def test_top_is_the_share_of_the_pages_with_the_highest_pagerank(tree):
+    result = inlink.replay(tree, policies=["breadth-first"], seeds=[[0]], budget=1.0, marks=[0.1, 1.0], top=7)
+    ranks = inlink.pagerank(tree, tol=1e-9).values
+    best = set(sorted(range(63), key=lambda page: (-ranks[page], page))[:7])
+    order = plain_breadth_first(tree, [0])
+    assert result.values("breadth-first", "top", 0.1) == [len(best & set(order[:6])) / 7]
+    assert result.values("breadth-first", "top", 1.0) == [1.0]
+    assert result.values("sort bound", "top", 0.1) == [6 / 7]
+
+
+@pytest.mark.parametrize(
+    ("differences", "is_certain"),
+    [
+        ([0.1, 0.2] * 5, True),
+        ([-0.1, -0.2] * 5, True),
+        ([0.1, 0.2] * 4, False),
+        ([0.1, -0.1] * 5, False),
+        ([0.0] * 10, False),
+        ([0.1] * 10, True),
+    ],
+)
+def test_a_difference_is_certain_beyond_two_standard_errors_of_ten_sets(tree, differences, is_certain):
+    sets = len(differences)
+    result = inlink.replay(
+        tree,
+        policies=["random", "opic"],
+        baseline="random",
+        seeds=[[0]] * sets,
+        lines=False,
+        tau=False,
+        marks=[0.5],
+    )
+    runs = [
+        msgspec.structs.replace(
+            run,
+            measures={"pagerank": Curve([0.5], 0.5 + (run.order == "opic") * differences[run.set], None, [])},
+        )
+        for run in result.runs
+    ]
+    assert msgspec.structs.replace(result, runs=runs).paired("opic").is_certain == is_certain

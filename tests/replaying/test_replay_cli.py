@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from click.testing import CliRunner
+from selectolax.lexbor import LexborHTMLParser
 
 from inlink import Graph
 from inlink.cli import commands
@@ -44,6 +45,62 @@ def test_the_table_the_files_and_the_pictures(folder):
     told = json.loads((folder / "out" / "replay.json").read_text())
     assert told["settings"]["crawl"] == {"damping": 0.7}
     assert "a CPU second" in done.stderr
+
+
+def test_the_report_is_one_page_that_loads_nothing(folder):
+    pytest.importorskip("matplotlib")
+    done = run(
+        folder, "web", "--policy", "random,hosts-in-turns", "--seeds", "12x2", "--budget", "50%", "--host-pages", "8,0",
+        "--at", "10%,50%", "--no-tau", "--top", "5", "--html", "report.html",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "report.html: " in done.stdout
+    page = LexborHTMLParser((folder / "report.html").read_text())
+    assert [node.text() for node in page.css("h2")] == [
+        f"{measure}{hosts}"
+        for hosts in (", hosts of 8 pages", ", one host")
+        for measure in ("pagerank", "top", "authority", "indegree")
+    ]
+    assert all(node.attributes["src"].startswith("data:image/svg+xml;base64,") for node in page.css("img"))
+    assert len(page.css("img")) == 8
+    assert not page.css("script, link, iframe")
+    # All pages of this web have the same rank, so only the first of equals are at the top.
+    table = page.css("table")[1]
+    assert [node.text() for node in table.css("th")] == ["order", "10%", "50%", "area", "won, lost, level"]
+    rows = {row.css_first("td").text(): row for row in table.css("tbody tr")}
+    assert list(rows) == [
+        "random", "hosts-in-turns", "clairvoyant greedy (no bound)", "look-ahead", "sort bound",
+    ]  # fmt: skip
+    assert "baseline" in rows["random"].text()
+    assert not rows["random"].css("small")
+    marks = [node.text()[0] for node in rows["sort bound"].css("small.better")]
+    assert marks == ["▲"] * 3
+
+
+def test_a_report_without_enough_seed_sets_says_so(folder):
+    done = run(
+        folder,
+        "web",
+        "--policy",
+        "random",
+        "--seeds",
+        "2x2",
+        "--budget",
+        "50%",
+        "--no-tau",
+        "--html",
+        "few.html",
+    )
+    assert done.returncode == 0, done.stderr
+    text = (folder / "few.html").read_text()
+    assert "No difference is certain with fewer than 10 seed sets" in text
+    assert 'class="better"' not in text
+    assert 'class="worse"' not in text
+
+
+def test_a_report_cannot_be_a_folder(folder):
+    done = run(folder, "web", "--html", ".")
+    assert (done.returncode, done.stderr) == (2, "inlink: . is a folder: name a file\n")
 
 
 def test_freshness_is_shown(folder):

@@ -11,9 +11,9 @@ from typing import Any
 from inlink.audit.audit import Audit, CheckResult
 from inlink.base.disk import unwritable
 from inlink.base.folder import atomic_file
+from inlink.base.page import page_head
 from inlink.base.strings import Strings
 from inlink.base.table import counted
-from inlink.sources.write_page import csp_hash
 
 __all__ = ["MOST_ROWS", "write_csv", "write_html"]
 
@@ -34,20 +34,10 @@ def write_html(audit: Audit, path: Path) -> None:
     inlink.errors.OutputError
         If the file cannot be written.
     """
-    assets = files("inlink.audit") / "assets"
-    style, script = (assets / "report.css").read_text(), (assets / "report.js").read_text()
-    policy = (
-        f"default-src 'none'; style-src 'sha256-{csp_hash(style)}'; script-src 'sha256-{csp_hash(script)}'"
-    )
-    title = html.escape(f"Audit of {', '.join(audit.hosts[:3]) or audit.crawl}")
+    script = (files("inlink.audit") / "assets" / "report.js").read_text()
+    title = f"Audit of {', '.join(audit.hosts[:3]) or audit.crawl}"
     with atomic_file(path) as work, work.open("w", encoding="utf-8", errors="replace") as file:
-        file.write(
-            f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n'
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-            f'<meta name="referrer" content="no-referrer">\n'
-            f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            f"<title>{title}</title><style>{style}</style></head><body>\n<header><h1>{title}</h1>\n"
-        )
+        file.write(f"{page_head(title, script)}<header><h1>{html.escape(title)}</h1>\n")
         file.writelines(_summary(audit))
         file.write("</header>\n<main>\n")
         file.writelines(_depths(audit))

@@ -1,6 +1,7 @@
 """``inlink replay``: which order would have collected more."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -96,7 +97,9 @@ class _Sizes(click.ParamType):  # type: ignore[type-arg]  # generic in newer ver
     "--seeds",
     default="20x10",
     show_default=True,
-    help="SETSxPAGES: sets of pages to begin at, drawn at random; or recorded, the recorded crawl's own.",
+    metavar="SEEDS",
+    help="SETSxPAGES: sets of pages to begin at, drawn at random; front: the front page of each host; "
+    "front:SETSxPAGES; recorded: the recorded crawl's own; or a file of URLs, with an empty line between sets.",
 )
 @click.option(
     "--budget",
@@ -130,8 +133,16 @@ class _Sizes(click.ParamType):  # type: ignore[type-arg]  # generic in newer ver
     type=Output(),
     help="Folder for replay.json, replay.csv and, with inlink[plot], replay.png.",
 )
+@click.option(
+    "--html",
+    "report",
+    type=Output(),
+    help="File for a report: curves and tables of all measures, and which differences are certain.",
+)
 @json_option
-def replay(source: Path, output: Path | None, measure: str, as_json: bool, **options: Any) -> None:
+def replay(
+    source: Path, output: Path | None, measure: str, report: Path | None, as_json: bool, **options: Any
+) -> None:
     """Replay crawls of SOURCE by several policies, and show the pages that each fetches over time.
 
     SOURCE is a graph in any form that inlink build reads, a crawl's folder, or a WARC, WACZ or ARC file. Nothing is
@@ -144,7 +155,7 @@ def replay(source: Path, output: Path | None, measure: str, as_json: bool, **opt
     from inlink.replaying.checks import checked
     from inlink.replaying.replay import Replaying, webs_of
 
-    draw = _picture(output)
+    draw = _drawing(output, report)
     plan = checked(_arguments(options))
     work = Replaying(webs_of(source, plan), plan)
     work.check_measure(measure)
@@ -159,8 +170,17 @@ def replay(source: Path, output: Path | None, measure: str, as_json: bool, **opt
     show_answer(found, as_json, lambda _: _show(found, measure))
     _say_speeds(work)
     if output is not None and found.seeds:
-        for path in [*found.save(output), *(draw(found, output, measure) if draw else [])]:
+        paths = found.save(output)
+        for hosts in found.hosts if draw else ():
+            paths.append(output / ("replay.png" if hosts == found.hosts[0] else f"replay-hosts-{hosts}.png"))
+            draw(found, measure, hosts, paths[-1])
+        for path in paths:
             say(f"{path}: {path.stat().st_size:,} bytes", err=as_json)
+    if report is not None and found.seeds:
+        from inlink.replaying.report import write_report
+
+        write_report(found, report, draw and partial(draw, found))
+        say(f"{report}: {report.stat().st_size:,} bytes", err=as_json)
     if interrupted:
         click.echo(
             f"inlink: interrupted; {len(found.seeds)} of {work.num_sets} seed sets are complete and shown",
@@ -189,27 +209,30 @@ def _arguments(options: dict[str, Any]) -> ReplayArguments:
     return cast(ReplayArguments, arguments)
 
 
-def _picture(output: Path | None) -> Any:
-    """A function that draws the pictures; None if no pictures are wanted."""
-    if output is None:
-        return None
-    if output.exists() and not output.is_dir():
-        from inlink.errors import OutputError
+def _drawing(output: Path | None, report: Path | None) -> Any:
+    """A function that draws a measure of a replay into a file; None if no pictures are wanted, or none can be drawn.
 
+    Raises
+    ------
+    inlink.errors.OutputError
+        If the output is a file, or the report a folder.
+    """
+    from inlink.errors import OutputError
+
+    if output is None and report is None:
+        return None
+    if output is not None and output.exists() and not output.is_dir():
         raise OutputError(f"{output} is a file: name a folder")
+    if report is not None and report.is_dir():
+        raise OutputError(f"{report} is a folder: name a file")
     try:
         from inlink import plot as room
     except ImportError as error:
         click.echo(f"inlink: no picture is drawn: {error}", err=True)
         return None
 
-    def draw(found: "Replay", folder: Path, measure: str) -> list[Path]:
-        paths = []
-        for hosts in found.hosts:
-            path = folder / ("replay.png" if hosts == found.hosts[0] else f"replay-hosts-{hosts}.png")
-            room.save(room.orders(found, measure=measure, hosts=hosts), path)
-            paths.append(path)
-        return paths
+    def draw(result: "Replay", measure: str, hosts: str, path: Path) -> None:
+        room.save(room.orders(result, measure=measure, hosts=hosts), path)
 
     return draw
 

@@ -301,7 +301,7 @@ def orders(
         f"{counted(replay.pages, 'page')}, {counted(replay.links, 'link')}; {named}. Means over {sets}, with one "
         "standard deviation to each side.",
         "Fetches, in percent of the pages that the seeds reach",
-        MEASURES[measure].capitalize(),
+        MEASURES[measure],
     )
     ax.legend(loc="best", frameon=False, fontsize=9)
     return ax

@@ -43,6 +43,7 @@ class ReplayArguments(TypedDict, total=False):
             "The least content score of a relevant page.", at_least=-LONGEST, at_most=LONGEST, default=0.5
         ),
     ]
+    top: Annotated[Count, Parameter("The number of pages of the measure top.", default=100)]
     wasted: Annotated[
         str | None,
         Parameter("Count fetches of URLs that this expression matches as wasted.", none="no fetches"),

@@ -4,22 +4,25 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from inlink.base.arrays import UInt32Array
 from inlink.base.declare import Parameter, parameters_of
+from inlink.base.opening import Stream, lines
 from inlink.base.table import counted
 from inlink.crawl.settings import changed, check_together
-from inlink.errors import ParameterError, UnknownNodeError
+from inlink.errors import InputError, ParameterError, UnknownNodeError
 from inlink.frontier.policies import policy_found, policy_name
 from inlink.frontier.ranked import STORED
 from inlink.frontier.revisit import Schedule, revisit_as_data
 from inlink.frontier.settings import Settings
 from inlink.replaying.arguments import ReplayArguments
 from inlink.replaying.play import crawl_settings
-from inlink.replaying.web import PAGE, Web
+from inlink.replaying.web import Web
+from inlink.urls.canonical import canonical
 
 DEFAULT = "host-diverse"
 REFUSED = ("policy", "rules", "url_rules", "lease_seconds", "sync", "self_links")
@@ -28,7 +31,10 @@ REFUSED = ("policy", "rules", "url_rules", "lease_seconds", "sync", "self_links"
 RECORDED = "recorded"
 """Name of the seed set that has the seeds of the recorded crawl."""
 
-_DRAWN = re.compile(r"([1-9][0-9]{0,5})x([1-9][0-9]{0,8})")
+FRONT = "front"
+"""Name of the seed set that has the front pages of all hosts, and prefix of sets that are drawn from them."""
+
+_DRAWN = re.compile(r"(front:)?([1-9][0-9]{0,5})x([1-9][0-9]{0,8})")
 
 HOST_PAGES = Parameter(name="`host_pages`", kind=int, at_least=0, at_most=1 << 32)
 
@@ -47,6 +53,7 @@ class ReplayPlan:
     lines: bool
     tau: bool
     relevant: float
+    top: int
     wasted: str | None
     random_seed: int
     parallel: int
@@ -67,6 +74,7 @@ class ReplayPlan:
             "changes": self.changes,
             "noise": self.noise,
             "relevant": self.relevant,
+            "top": self.top,
             "wasted": self.wasted,
             "crawl": {name: self.settings[name] for name in sorted(self.settings)},
         }
@@ -86,7 +94,7 @@ def checked(arguments: ReplayArguments) -> ReplayPlan:
             values[name] = row.check(values[name], f"`{name}`")
     policies, baseline, sizes = arguments["policies"], values["baseline"], arguments["host_pages"] or ()
     names = _names(policies, values["jobs"])
-    check_seeds(arguments["seeds"])
+    seeds = _read_seeds(arguments["seeds"])
     if baseline is None:
         baseline = DEFAULT if DEFAULT in names else names[0]
     if baseline not in names:
@@ -103,6 +111,7 @@ def checked(arguments: ReplayArguments) -> ReplayPlan:
         | {
             "policies": tuple(policies),
             "names": names,
+            "seeds": seeds,
             "budget": _budget(arguments["budget"]),
             "marks": _marks(arguments["marks"]),
             "baseline": baseline,
@@ -170,20 +179,17 @@ def _marks(marks: Sequence[float]) -> tuple[float, ...]:
     return tuple(float(mark) for mark in shares)
 
 
-def check_seeds(seeds: Any) -> None:
-    """Check the argument for seeds, as far as this needs no web.
-
-    Raises
-    ------
-    inlink.errors.ParameterError
-        If it is neither SETSxPAGES, nor "recorded", nor a list of lists.
-    """
-    if isinstance(seeds, str):
-        if seeds != RECORDED and not _DRAWN.fullmatch(seeds):
+def _read_seeds(seeds: Any) -> Any:
+    """Check the argument for seeds, as far as this needs no web, and read the sets of a file."""
+    if isinstance(seeds, str | os.PathLike):
+        if seeds in (RECORDED, FRONT) or (isinstance(seeds, str) and _DRAWN.fullmatch(seeds)):
+            return seeds
+        if not Path(seeds).is_file():
             raise ParameterError(
-                f"`seeds` must be SETSxPAGES, such as 20x10 for 20 sets of 10 pages, or {RECORDED!r}; got {seeds!r}"
+                "`seeds` must be SETSxPAGES, such as 20x10 for 20 sets of 10 pages, 'front', 'front:SETSxPAGES', "
+                f"'recorded', or a file of URLs; got {os.fspath(seeds)!r}"
             )
-        return
+        return _sets_in(Path(seeds))
     sets = isinstance(seeds, Sequence) and [
         pages
         for pages in seeds
@@ -191,6 +197,25 @@ def check_seeds(seeds: Any) -> None:
     ]
     if not sets or len(sets) < len(seeds):
         raise ParameterError("`seeds` must be a text, or a list of sets, each a list of URLs or page numbers")
+    return seeds
+
+
+def _sets_in(path: Path) -> list[list[str]]:
+    """Read seed sets: one URL a line, with an empty line between two sets. Lines that begin with # are ignored."""
+    sets = list[list[str]]([[]])
+    with Stream(path) as stream:
+        for _, line in lines(stream):
+            text = line.decode("utf-8", "surrogateescape").strip()
+            if not text:
+                sets.append([])
+            elif not text.startswith("#"):
+                sets[-1].append(text)
+    sets = [pages for pages in sets if pages]
+    if not sets:
+        raise InputError(
+            f"{path}: there is no URL: write one a line, and an empty line between two seed sets"
+        )
+    return sets
 
 
 def seed_sets(web: Web, seeds: Any, random_seed: int) -> list[UInt32Array]:
@@ -203,49 +228,72 @@ def seed_sets(web: Web, seeds: Any, random_seed: int) -> list[UInt32Array]:
     web : Web
         The web.
     seeds : str or list of lists
-        As :func:`check_seeds` allows.
+        The seeds of a plan.
     random_seed : int
         Seed of the random numbers, at least 0.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If the web has fewer pages with links than a set needs, no recorded seeds, or lacks a page.
+        If the web has fewer pages than a set needs, no recorded seeds or no front pages.
+    inlink.errors.UnknownNodeError
+        If the web lacks a page.
     """
-    if isinstance(seeds, str) and seeds == RECORDED:
+    if not isinstance(seeds, str):
+        numbers = {url: page for page, url in enumerate(web.urls)}
+        return [
+            np.unique(np.array([_page(web, numbers, page) for page in pages], np.uint32)) for pages in seeds
+        ]
+    if seeds == RECORDED:
         if not len(web.seeds):
             raise ParameterError(
                 f"{web.name} is no recorded crawl, so it has no recorded seeds: give SETSxPAGES"
             )
         return [np.sort(web.seeds)]
-    if isinstance(seeds, str):
-        return _drawn(web, seeds, random_seed)
-    numbers = {url: page for page, url in enumerate(web.urls)}
-    return [np.unique(np.array([_page(web, numbers, page) for page in pages], np.uint32)) for pages in seeds]
-
-
-def _drawn(web: Web, seeds: str, random_seed: int) -> list[UInt32Array]:
+    pages = np.flatnonzero((np.diff(web.offsets) > 0) & web.fetchable).astype(np.uint32)
+    kind = "page"
+    if seeds.startswith(FRONT):
+        pages, kind = _front_pages(web, pages), "front page"
     drawn = _DRAWN.fullmatch(seeds)
-    assert drawn is not None
-    sets, count = int(drawn[1]), int(drawn[2])
-    linking = np.flatnonzero((np.diff(web.offsets) > 0) & (np.asarray(web.outcomes) == PAGE)).astype(
-        np.uint32
-    )
-    if len(linking) < count:
+    if drawn is None:
+        return [pages]
+    sets, count = int(drawn[2]), int(drawn[3])
+    if len(pages) < count:
         raise ParameterError(
-            f"`seeds` wants {counted(count, 'page')} a set; {web.name} has {counted(len(linking), 'page')} with links"
+            f"`seeds` wants {counted(count, kind)} a set; {web.name} has {counted(len(pages), kind)} with links"
         )
     random = np.random.default_rng(random_seed)
-    return [np.sort(random.choice(linking, count, replace=False)) for _ in range(sets)]
+    return [np.sort(random.choice(pages, count, replace=False)) for _ in range(sets)]
+
+
+def _front_pages(web: Web, pages: UInt32Array) -> UInt32Array:
+    """Return the front page of each host: among its ``pages``, the one with the shortest path and query.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If the hosts are guessed, or no page has links.
+    """
+    if web.hosts != "real":
+        raise ParameterError(
+            f"{web.name} has no URLs, so front pages are not known: give SETSxPAGES, which draws among all pages"
+        )
+    best: dict[str, tuple[int, int, int]] = {}
+    for page in pages.tolist():
+        host, _, path = web.urls[page].partition("://")[2].partition("/")
+        place = (path.count("/"), len(path), page)
+        best[host] = min(place, best.get(host, place))
+    if not best:
+        raise ParameterError(f"{web.name} has no page with links to begin at")
+    return np.array(sorted(page for _, _, page in best.values()), np.uint32)
 
 
 def _page(web: Web, numbers: dict[str, int], seed: Any) -> int:
     if isinstance(seed, str):
-        if seed not in numbers:
-            raise UnknownNodeError(
-                f"{web.name} has no page {seed!r}: seeds are canonical URLs or page numbers"
-            )
-        return numbers[seed]
+        page = numbers.get(seed, numbers.get(canonical(seed, None, web.url_rules) or ""))
+        if page is None:
+            raise UnknownNodeError(f"{web.name} has no page {seed[:200]!r}: seeds are URLs or page numbers")
+        return page
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < web.num_pages:
         raise ParameterError(f"a seed must be a URL or a page number below {web.num_pages:,}; got {seed!r}")
     return int(seed)

@@ -12,12 +12,13 @@ from inlink.replaying.lines import sort_bound
 from inlink.replaying.web import NO_PAGE, Web
 
 MEASURES = {
-    "pagerank": "share of the PageRank of all pages that can be reached",
-    "authority": "share of their HITS authority",
-    "indegree": "share of their inlinks",
-    "score": "share of their content scores",
-    "relevant": "share of their relevant pages",
-    "freshness": "share of the copies that are current",
+    "pagerank": "Share of the PageRank of all pages that can be reached",
+    "top": "Share of the pages with the highest PageRank",
+    "authority": "Share of their HITS authority",
+    "indegree": "Share of their inlinks",
+    "score": "Share of their content scores",
+    "relevant": "Share of their relevant pages",
+    "freshness": "Share of the copies that are current",
 }
 """Measures. All but the last add up the values of pages; a value is at least 0."""
 
@@ -50,7 +51,7 @@ class Curve(msgspec.Struct, frozen=True):
     points: list[float]
 
 
-def worth_of(web: Web, *, damping: float, relevant: float) -> dict[str, Float64Array]:
+def worth_of(web: Web, *, damping: float, relevant: float, top: int) -> dict[str, Float64Array]:
     """Return the values of all pages by measure, float64[n] at least 0; 0 for a page that cannot be fetched.
 
     Parameters
@@ -61,13 +62,20 @@ def worth_of(web: Web, *, damping: float, relevant: float) -> dict[str, Float64A
         Damping of PageRank.
     relevant : float
         The least content score of a relevant page.
+    top : int
+        The number of pages that count as the top by PageRank; of equal pages, those with the lower number.
     """
+    from inlink.rank.certain import best_nodes
     from inlink.rank.hits import hits
     from inlink.rank.pagerank import pagerank
 
     graph, there = web.graph, web.fetchable
+    ranks = np.where(there, pagerank(graph, damping=damping, tol=1e-9, threads=1).values, 0.0)
+    best = np.zeros(len(ranks))
+    best[best_nodes(ranks, top)] = 1.0
     worth = {
-        "pagerank": pagerank(graph, damping=damping, tol=1e-9, threads=1).values,
+        "pagerank": ranks,
+        "top": best,
         "authority": np.maximum(hits(graph, threads=1).values, 0.0),
         "indegree": graph.indegrees.astype(np.float64),
     }

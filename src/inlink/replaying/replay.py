@@ -66,8 +66,9 @@ def replay(source: Source, **arguments: Unpack[ReplayArguments]) -> Replay:
     policies : sequence of str, Policy classes or instances
         Names, or ``module:Class``.
     seeds : str or sequence of sequences
-        ``"20x10"`` draws 20 sets of 10 pages; ``"recorded"`` takes the seeds of a recorded crawl; else the sets
-        themselves, as canonical URLs or page numbers.
+        ``"20x10"`` draws 20 sets of 10 pages; ``"front"`` is one set with the front page of each host, and
+        ``"front:20x10"`` draws among these; ``"recorded"`` takes the seeds of a recorded crawl; another text is a file
+        with one URL a line and an empty line between two sets. Or the sets themselves, as URLs or page numbers.
     budget : float or int
         The end of a replay: a share in (0, 1] of the pages that the seeds reach, or a number of fetches, at least 1.
     marks : sequence of float
@@ -83,6 +84,8 @@ def replay(source: Source, **arguments: Unpack[ReplayArguments]) -> Replay:
         Compare the ranks of the crawled part with those of the whole, by Kendall's τ.
     relevant : float
         The least content score of a relevant page.
+    top : int
+        The number of pages with the highest PageRank of which the measure ``top`` is the share; at least 1.
     wasted : str or None
         A regular expression; fetches of URLs that it matches are counted as wasted.
     random_seed : int
@@ -113,8 +116,10 @@ def replay(source: Source, **arguments: Unpack[ReplayArguments]) -> Replay:
     ------
     inlink.errors.ParameterError
         If an argument is out of its range, or does not go with the source.
+    inlink.errors.UnknownNodeError
+        If a seed is not in the source.
     inlink.errors.InputError, inlink.errors.FolderError
-        If the source cannot be read.
+        If the source or a file of seeds cannot be read.
 
     Examples
     --------
@@ -238,7 +243,7 @@ class Replaying:
         self._marks = [mark for mark in plan.marks if mark <= share] or [share]
         damping = float(plan.settings.get("damping", 0.85))
         with track("measuring the whole web"):
-            worth = worth_of(web, damping=damping, relevant=plan.relevant)
+            worth = worth_of(web, damping=damping, relevant=plan.relevant, top=plan.top)
         self._worth = {name: values for name, values in worth.items() if values.any()}
         if plan.noise and "score" not in worth:
             raise ParameterError(f"{web.name} has no content scores, so `noise` does not apply: leave it out")

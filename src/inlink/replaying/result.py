@@ -22,6 +22,9 @@ FORMAT = 1
 LEVEL = 1e-12
 """Two values with at most this difference count as equal."""
 
+ENOUGH = 10
+"""The least number of seed sets from which a difference can be called certain."""
+
 
 class Mean(NamedTuple):
     """A mean over seed sets, and its standard error; the error of one set is NaN."""
@@ -42,6 +45,11 @@ class Paired(NamedTuple):
     lost: int
     level: int
     worst: float
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the mean is more than two standard errors from 0, on at least :data:`ENOUGH` sets."""
+        return self.won + self.lost + self.level >= ENOUGH and abs(self.mean) > max(2 * self.error, LEVEL)
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -241,11 +249,11 @@ class Replay(msgspec.Struct, frozen=True):
         for order in self.orders:
             if not self.values(order, measure, "area", hosts):
                 continue
-            cells = [_shown(self.mean(order, measure, at, hosts)) for at in places]
+            cells = [shown(self.mean(order, measure, at, hosts)) for at in places]
             gap = self.paired(order, measure, "area", hosts)
             same = order == self.baseline
             more = ["baseline", "", ""] if same else [
-                _shown(Mean(gap.mean, gap.error), sign=True), f"{gap.won}/{gap.lost}/{gap.level}", f"{gap.worst:+.3f}",
+                shown(Mean(gap.mean, gap.error), sign=True), f"{gap.won}/{gap.lost}/{gap.level}", f"{gap.worst:+.3f}",
             ]  # fmt: skip
             rows.append([order, *cells, *more])
         return heads, rows
@@ -302,6 +310,9 @@ def _mean(values: Sequence[float]) -> Mean:
     return Mean(mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (count - 1) / count))
 
 
-def _shown(mean: Mean, *, sign: bool = False) -> str:
-    text = f"{mean.mean:+.3f}" if sign else f"{mean.mean:.3f}"
+def shown(mean: Mean, *, sign: bool = False) -> str:
+    """A mean with its standard error as text, if it has one."""
+    # Adding 0 makes 0 of -0.
+    value = round(mean.mean, 3) + 0.0
+    text = f"{value:+.3f}" if sign else f"{value:.3f}"
     return text if math.isnan(mean.error) else f"{text} ± {mean.error:.3f}"

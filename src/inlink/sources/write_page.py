@@ -1,7 +1,5 @@
 """Write a map of a graph's best nodes as one HTML page that needs no network, with a table that can be searched."""
 
-import base64
-import hashlib
 import html
 import re
 from importlib.resources import files
@@ -12,6 +10,7 @@ import numpy as np
 from inlink.base.arrays import Float64Array
 from inlink.base.declare import Parameter
 from inlink.base.folder import atomic_file
+from inlink.base.page import csp_hash
 from inlink.errors import OutputError
 from inlink.graph.graph import Graph
 from inlink.graph.neighbours import near, node_of, specific_arcs
@@ -115,11 +114,6 @@ def write_page(
         # The name of a graph's folder may have other bytes.
         work.write_text(text, encoding="utf-8", errors="replace")
     return Written([path])
-
-
-def csp_hash(text: str) -> str:
-    """Return the hash of a script or style sheet, as a Content-Security-Policy names it, after ``sha256-``."""
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _name(graph: Graph, node: int) -> str:
