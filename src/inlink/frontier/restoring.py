@@ -7,7 +7,7 @@ from inlink.base.threads import Threads
 from inlink.frontier.adoption import adopt
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.leases import Out
-from inlink.frontier.saved import restore_policy, restore_queue, restore_traps
+from inlink.frontier.saved import restore_policy, restore_queue, restore_traps, restore_values
 from inlink.frontier.traps import line_codes
 from inlink.store.checkpoint import Checkpoint
 from inlink.store.format import (
@@ -90,6 +90,8 @@ def restore_columns(frontier: Frontier) -> Checkpoint | None:
             frontier.policy.fold(frontier.events(0))
         for task in trapping:
             task.result()
+    if frontier.values is not None:
+        restore_values(frontier)
     return kept
 
 
