@@ -43,7 +43,12 @@ CHOICES = st.fixed_dictionaries(
     optional={
         "use_scores": st.just(True),
         "cross_domain_only": st.just(True),
-        "revisit": st.just({"schedule": "FixedInterval", "seconds": 60.0}),
+        "revisit": st.sampled_from(
+            [
+                {"schedule": "FixedInterval", "seconds": 60.0},
+                {"schedule": "ByValue", "budget": 40_000.0, "initial": 60.0, "shortest": 5.0, "longest": 400.0},
+            ]
+        ),
         "lease_seconds": st.just(20.0),
         "politeness": st.just({"by": "domain", "delay": 1.0, "domain_budget": 6}),
     },

@@ -165,7 +165,7 @@ def threshold_of(
 class PageValues:
     """The learned rates of a crawl's pages, and the dates of their revisits.
 
-    Columns have an element for each answered page, at its row in :attr:`.pages.Pages.answered`, unless stated otherwise.
+    Columns have an element for each answered page, at its row in :attr:`.pages.Pages.answered`, unless said otherwise.
 
     Parameters
     ----------

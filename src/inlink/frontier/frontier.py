@@ -261,7 +261,10 @@ class Frontier:
             self.queue.settle(slot, now)
 
     def wait_again(self, page: int, now: float) -> None:
-        """Let a page that counted as taken wait again."""
+        """Let a page that counted as taken wait again: until its date by value, if the threshold was renewed."""
+        if self.values is not None and self.values.due[page] > now and not self.pages.losses[page]:
+            self.plan(page, float(self.values.due[page]))
+            return
         self.queue.give_back(self.queue.slot(page), now)
         if self.pages.losses[page]:
             self.lost.wait(page, now)

@@ -116,6 +116,18 @@ def restore_dates(frontier: Frontier, now: float) -> None:
             frontier.hold_back(page, due, now)
 
 
+def pages_set_outside(pages: Pages) -> set[int]:
+    """The pages to which a hint, a reload or a due date came after their last answer."""
+    last = _overruled(pages, 0)
+    for place in pages.frames.of_kind(DUE):
+        page = pages.frames.frame(place).page
+        last[page] = max(place, last.get(page, 0))
+    numbers = np.array(list(last), np.uint32)
+    later = _last_answers(pages, numbers) <= np.array(list(last.values()), np.int64)
+    outside: list[int] = numbers[later].tolist()
+    return set(outside)
+
+
 def _find_traps(frontier: Frontier, first: int, end: int) -> None:
     """Write the penalty codes of the pages from ``first``, a multiple of 32, up to ``end``."""
     pages = frontier.pages

@@ -7,9 +7,9 @@ import numpy as np
 
 from inlink.errors import FolderError
 from inlink.frontier.frontier import Frontier
-from inlink.frontier.restoring import restore_dates
+from inlink.frontier.restoring import pages_set_outside, restore_dates
 from inlink.frontier.revisit import History, Schedule
-from inlink.store.format import CRAWLED, VISIT, VisitRecord, struct_of
+from inlink.store.format import CRAWLED, LEASED, VISIT, VisitRecord, struct_of
 from inlink.store.log import EVENTS
 from inlink.store.page import Frame
 from inlink.store.pages import Pages
@@ -80,10 +80,17 @@ def plan_visits(frontier: Frontier, schedule: Schedule) -> None:
     """Plan the next visits of all crawled pages that do not wait yet."""
     values = frontier.values
     if values is not None:
+        pages = frontier.pages
+        set_outside = pages_set_outside(pages)
         for page, due in zip(*(column.tolist() for column in values.all_dates()), strict=True):
-            if frontier.pages.states[page] == CRAWLED and not _waits(frontier, page):
+            if pages.states[page] == CRAWLED and not _waits(frontier, page):
                 values.due[page] = due
                 frontier.plan(page, due)
+            elif pages.states[page] == LEASED and not (
+                pages.errors[page] or pages.losses[page] or page in set_outside
+            ):
+                # It waits for this date if its lease is given back.
+                values.due[page] = due
         values.outdated = False
         return
     for page in frontier.pages.crawled()[0].tolist():
