@@ -46,7 +46,13 @@ CHOICES = st.fixed_dictionaries(
         "revisit": st.sampled_from(
             [
                 {"schedule": "FixedInterval", "seconds": 60.0},
-                {"schedule": "ByValue", "budget": 40_000.0, "initial": 60.0, "shortest": 5.0, "longest": 400.0},
+                {
+                    "schedule": "ByValue",
+                    "budget": 40_000.0,
+                    "initial": 60.0,
+                    "shortest": 5.0,
+                    "longest": 400.0,
+                },
             ]
         ),
         "lease_seconds": st.just(20.0),
