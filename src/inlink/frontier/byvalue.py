@@ -11,13 +11,13 @@ mean over that distribution: with z = λτ and u = z/a,
 
     V = (w/λ)·a²·((1 − (1 + u)^(1−a))/(a − 1) − (1 − (1 + u)^(−a))/a)                                              (1)
 
-For a → ∞ this is the value above. For a page without evidence, a = 1, it grows without bound, so that each page is
+For a → ∞ this is the value above. For a page without evidence, a = ½, it grows without bound, so that each page is
 fetched again at some time: rarely if its rank is low.
 
 **Rates** are learned from answers that found a change or none. A page has evidence (k, T): k changes in T seconds. With
-a prior of mean m, its rate is λ = (1 + k)/(1/m + T), and a = 1 + k. An answer after I seconds without a change adds
-(0, I). After a change, the number of changes is at least 1 but unknown. Its mean under the present λ is added:
-λI/(1 − e^(−λI)), and I.
+a prior of mean m and shape ½, its rate is λ = (½ + k)/(½/m + T), and a = ½ + k. An answer after I seconds without a
+change adds (0, I). After a change, the number of changes is at least 1 but unknown. Its mean under the present λ is
+added: λI/(1 − e^(−λI)), and I.
 Before this, evidence is forgotten to the extent that the answer contradicts it: it is multiplied by
 
     1 − r,      r = ρ·p₀/(ρ·p₀ + (1 − ρ)·p)                                                                        (2)
@@ -81,8 +81,12 @@ _BINS = 1024
 _STEPS = 50
 """Bins of w/λ on a logarithmic scale in which pages are counted, and halvings of the interval of the threshold."""
 
-_SHAPES: Float64Array = np.concatenate([[1 + 1e-9], np.geomspace(1.0, 256.0, 49)[1:]])
-"""The shapes a for which formula (1) is tabulated. Each page has the nearest of them."""
+_PRIOR = 0.5
+"""The shape of the prior. Rates of pages differ more than in an exponential distribution, whose shape is 1."""
+
+_RATIO = math.log(512.0) / 49
+_SHAPES: Float64Array = _PRIOR * np.exp(_RATIO * np.arange(50))
+"""The shapes a for which formula (1) is tabulated. Each page has the nearest of them. None of them is 1."""
 
 _LOWEST, _STEP, _STEPS_OF_V = -24.0, 1 / 128, 27 * 128
 """The logarithms of V with w/λ = 1 for which the inverse of formula (1) is tabulated."""
@@ -123,7 +127,7 @@ def _duration(seconds: float) -> str:
 
 
 def value_of(shapes: Float64Array, ages: Float64Array) -> Float64Array:
-    """Formula (1) with w/λ = 1, for shapes above 1 and z: float64[n]."""
+    """Formula (1) with w/λ = 1, for shapes above 0 except 1, and z: float64[n]."""
     u = np.log1p(ages / shapes)
     value: Float64Array = shapes**2 * (
         -np.expm1((1 - shapes) * u) / (shapes - 1) + np.expm1(-shapes * u) / shapes
@@ -133,7 +137,7 @@ def value_of(shapes: Float64Array, ages: Float64Array) -> Float64Array:
 
 @cache
 def _table() -> tuple[Float64Array, Float64Array]:
-    """Logarithms of z by shape and ln V, float64[49, 3457], and the least upper bound of ln V by shape, float64[49]."""
+    """Logarithms of z by shape and ln V, float64[50, 3457], and the least upper bound of ln V by shape, float64[50]."""
     ages = np.geomspace(1e-6, 1e5, 1 << 13)
     logs = np.log(value_of(_SHAPES[:, None], ages[None, :]))
     places = _LOWEST + _STEP * np.arange(_STEPS_OF_V + 1)
@@ -142,8 +146,8 @@ def _table() -> tuple[Float64Array, Float64Array]:
 
 def kinds_of(shapes: Float64Array) -> Int64Array:
     """The place in the table of the nearest shape, int64[n]."""
-    nearest = np.rint(np.log(np.maximum(shapes, 1.0)) * (48 / math.log(256.0)))
-    return np.minimum(nearest, 48).astype(np.int64)
+    nearest = np.rint(np.log(np.maximum(shapes, _PRIOR) / _PRIOR) / _RATIO)
+    return np.minimum(nearest, len(_SHAPES) - 1).astype(np.int64)
 
 
 def ages_of(kinds: Int64Array, logs: Float64Array) -> Float64Array:
@@ -274,15 +278,15 @@ class PageValues:
         """Take in an answer of a page whose last visit was so many seconds before."""
         usual = self._usual(int(self.pages.hosts[self.pages.answered[row]]))
         found, watched = float(self._found[row]), float(self._seconds[row])
-        same = (1 + found) * math.log1p(seconds / (1 / usual + watched))
-        same_before = math.log1p(seconds * usual)
+        same = (_PRIOR + found) * math.log1p(seconds / (_PRIOR / usual + watched))
+        same_before = _PRIOR * math.log1p(seconds * usual / _PRIOR)
         likely, alone = math.exp(-same), math.exp(-same_before)
         if changed:
             likely, alone = -math.expm1(-same), -math.expm1(-same_before)
         kept = (1 - _SURPRISE) * likely / (_SURPRISE * alone + (1 - _SURPRISE) * likely + 1e-300)
         found, watched = found * kept, watched * kept
         if changed:
-            expected = (1 + found) / (1 / usual + watched) * seconds
+            expected = (_PRIOR + found) / (_PRIOR / usual + watched) * seconds
             found += expected / -math.expm1(-expected) if expected > 1e-9 else 1.0
         self._found[row], self._seconds[row] = found, watched + seconds
 
@@ -313,7 +317,7 @@ class PageValues:
         plan = self.schedule
         self._threshold = threshold_of(
             self._rates(rows),
-            1 + self._found[rows],
+            _PRIOR + self._found[rows],
             self._ranks(pages),
             plan.budget / DAY,
             plan.shortest,
@@ -330,7 +334,7 @@ class PageValues:
         """The learned rates of pages, in changes a second: float64[n]."""
         usual = self._host_rates[self.pages.hosts[self.pages.answered[rows]]]
         usual = np.where(usual > 0, usual, self._rate)
-        rates: Float64Array = (1 + self._found[rows]) / (1 / usual + self._seconds[rows])
+        rates: Float64Array = (_PRIOR + self._found[rows]) / (_PRIOR / usual + self._seconds[rows])
         return np.clip(rates, 1e-15, 1e6)
 
     def _ranks(self, pages: UInt32Array) -> Float64Array:
@@ -346,7 +350,7 @@ class PageValues:
         """The Unix times at which crawled pages are due, float64[n]."""
         rows = self.pages.answers[pages].astype(np.int64)
         plan = self.schedule
-        wait = intervals(self._rates(rows), 1 + self._found[rows], self._ranks(pages), self._threshold)
+        wait = intervals(self._rates(rows), _PRIOR + self._found[rows], self._ranks(pages), self._threshold)
         dates: Float64Array = self._last[rows] + np.clip(wait, plan.shortest, plan.longest)
         return dates
 
@@ -362,7 +366,7 @@ class PageValues:
             return None
         (rate,), (rank,) = self._rates(np.array([row])), self._ranks(np.array([page], np.uint32))
         age = max(now - float(self._last[row]), 0.0) * rate
-        shape = _SHAPES[kinds_of(1 + self._found[row : row + 1])]
+        shape = _SHAPES[kinds_of(_PRIOR + self._found[row : row + 1])]
         value = rank / rate * value_of(shape, np.array([age]))[0]
         usual = self._usual(int(self.pages.hosts[page]))
         return PageValue(float(rank), float(rate), usual, float(value), self._threshold)
