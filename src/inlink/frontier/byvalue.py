@@ -195,7 +195,8 @@ def threshold_of(
     counts, sums = np.bincount(bins), np.bincount(bins, rates)
     filled = np.flatnonzero(counts)
     counts, sums = counts[filled], sums[filled]
-    kinds, worth = filled // _BINS, low + (filled % _BINS + 0.5) * width
+    kinds = filled // _BINS
+    worth = (low + (filled % _BINS + 0.5) * width).astype(np.float64)
     begin, end = low - 60.0, high + 60.0
     for _ in range(_STEPS):
         middle = (begin + end) / 2
