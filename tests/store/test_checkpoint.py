@@ -352,7 +352,7 @@ def test_each_attribute_is_kept_or_known_to_be_restored_otherwise(tmp_path, poli
         pages = front.pages
         names = {name for name, _ in pages.parts()} | set(pages.small_parts())
         for owner, own in (
-            (front, {"traps"}),
+            (front, {"traps", "values"}),
             (pages, names),
             (pages.table, {name for name, _ in pages.table.parts()} | {"tally"}),
             (front.policy, {*front.policy.columns, *front.policy.numbers}),
