@@ -12,7 +12,7 @@ from crawlstrategies import HOSTS, OPERATIONS, SEEDED, URLS, Clock, differences,
 from inlink.crawl.crawl import Crawl
 from inlink.errors import UnknownNodeError
 from inlink.frontier.policies import POLICIES
-from inlink.frontier.revisit import FixedInterval
+from inlink.frontier.revisit import ByValue, FixedInterval
 from inlink.store.format import KINDS
 
 PAGES = st.integers(0, 30)
@@ -31,6 +31,8 @@ MORE = st.one_of(
     st.tuples(st.just("rerank")),
 )
 """All that is done to a crawl: answers with a lease and without, losses, and an operator's changes."""
+
+BY_VALUE = ByValue(budget=40_000.0, initial=60.0, shortest=5.0, longest=400.0)
 
 POLITE = st.fixed_dictionaries(
     {},
@@ -100,7 +102,7 @@ def all_of(crawl: Crawl) -> dict[str, Any]:
 @given(
     st.lists(MORE, max_size=40),
     POLITE,
-    st.sampled_from([None, None, FixedInterval(50.0)]),
+    st.sampled_from([None, FixedInterval(50.0), BY_VALUE]),
     st.integers(1, 3),
 )
 def test_reopening_changes_nothing(tmp_path_factory, policy, history, polite, revisit, most):

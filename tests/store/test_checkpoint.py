@@ -43,7 +43,18 @@ CHOICES = st.fixed_dictionaries(
     optional={
         "use_scores": st.just(True),
         "cross_domain_only": st.just(True),
-        "revisit": st.just({"schedule": "FixedInterval", "seconds": 60.0}),
+        "revisit": st.sampled_from(
+            [
+                {"schedule": "FixedInterval", "seconds": 60.0},
+                {
+                    "schedule": "ByValue",
+                    "budget": 40_000.0,
+                    "initial": 60.0,
+                    "shortest": 5.0,
+                    "longest": 400.0,
+                },
+            ]
+        ),
         "lease_seconds": st.just(20.0),
         "politeness": st.just({"by": "domain", "delay": 1.0, "domain_budget": 6}),
     },
@@ -341,7 +352,7 @@ def test_each_attribute_is_kept_or_known_to_be_restored_otherwise(tmp_path, poli
         pages = front.pages
         names = {name for name, _ in pages.parts()} | set(pages.small_parts())
         for owner, own in (
-            (front, {"traps"}),
+            (front, {"traps", "values"}),
             (pages, names),
             (pages.table, {name for name, _ in pages.table.parts()} | {"tally"}),
             (front.policy, {*front.policy.columns, *front.policy.numbers}),

@@ -14,6 +14,7 @@ from inlink.crawl.upkeep import Upkeep
 from inlink.errors import SessionError
 from inlink.frontier.leases import Lease
 from inlink.frontier.sessions import SpiderSession
+from inlink.frontier.visits import replan
 from inlink.protocol import Task
 from inlink.store import format as kinds
 from inlink.store import inbox
@@ -106,6 +107,8 @@ class Leasing:
         if front.sessions.next_silence <= now:
             for session in front.sessions.silent(now):
                 self.end_session(session, BY_SILENCE)
+        if front.values is not None and front.values.outdated:
+            replan(front, now)
         # In virtual time nobody waits, and a replay must not depend on steps.
         while front.later and front.later[0][0] <= now and front.advance(now) and self.upkeep.at_once:
             pass

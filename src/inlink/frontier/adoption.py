@@ -133,6 +133,8 @@ class Adoption:
         for factor, share in zip(frontier.host_factors, shares, strict=True):
             factor.adopt(share)
         frontier.ranked_up_to, frontier.adopted = covers, ranks.header
+        if frontier.values is not None:
+            frontier.values.ranks = values
         frontier.queue.begin_rekeying()
         self.adopted = True
 

@@ -4,6 +4,7 @@ import msgspec
 
 from inlink.base.table import counted
 from inlink.factors.parts import NOT_REACHED, Part
+from inlink.frontier.byvalue import PageValue
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.hosts import HostState
 from inlink.frontier.traps import FACTORS
@@ -98,6 +99,8 @@ class Why(msgspec.Struct, frozen=True):
     near_duplicate_of : str or None
         URL of the page that was first crawled before this page and has nearly the same text: see
         :mod:`inlink.store.near`.
+    value : PageValue or None
+        The reasons for the date of its revisit, if revisits are by value.
     """
 
     url: str
@@ -129,6 +132,7 @@ class Why(msgspec.Struct, frozen=True):
     merge_status: int = 0
     canonical: str | None = None
     separate: str | None = None
+    value: PageValue | None = None
 
     def __str__(self) -> str:
         return "\n".join([self._headline(), *(f"  {line}" for line in self._lines())])
@@ -188,6 +192,8 @@ class Why(msgspec.Struct, frozen=True):
         if self.due_in is not None:
             again = "handed out" if self.losses else "tried" if self.failures else "crawled"
             lines.append(f"{again} again in {self.due_in:.1f} s")
+        if self.value is not None:
+            lines.append(f"revisit by value: {self.value}")
         if self.never_due:
             lines.append("never due again: its due date was set to never")
         if self.failures:
@@ -307,6 +313,7 @@ def explain(
         merge_status=0 if merge is None else merge.status,
         canonical=None if canonical is None else pages.url(canonical),
         separate=None if canonical is None or merge is not None else pages.why_separate(page),
+        value=None if frontier.values is None else frontier.values.explain(page, now),
     )
 
 

@@ -14,12 +14,14 @@ import numpy as np
 
 from inlink.base.arrays import Float32Array, UInt8Array, UInt32Array
 from inlink.base.columns import most_pages, reserve
-from inlink.base.folder import Header
+from inlink.base.folder import Folder, Header
+from inlink.errors import FolderError
 from inlink.factors.copies import Copies
 from inlink.factors.host import HostFactor
 from inlink.factors.table import HOST_FACTORS, factors_given, host_factors
 from inlink.factors.trust import trusted_pages
 from inlink.frontier.backoff import LONGEST_WAIT, Outcome, delay
+from inlink.frontier.byvalue import PageValues
 from inlink.frontier.hosts import CrawlHosts
 from inlink.frontier.kernels.queue import keys
 from inlink.frontier.leases import LeaseBook, Out
@@ -27,6 +29,7 @@ from inlink.frontier.lost import LostPages
 from inlink.frontier.policies import Policy, policy_found
 from inlink.frontier.policy import checked_priorities
 from inlink.frontier.queue import Queue
+from inlink.frontier.revisit import ByValue
 from inlink.frontier.sessions import SpiderSessions
 from inlink.frontier.settings import Settings
 from inlink.frontier.traps import FACTORS, line_codes
@@ -34,6 +37,7 @@ from inlink.store.events import Events
 from inlink.store.format import CRAWLED, LEASED
 from inlink.store.kernels.fold import fold
 from inlink.store.life import WAITING
+from inlink.store.log import RANKS
 from inlink.store.pages import Pages
 from inlink.store.prior import kept_places
 
@@ -65,6 +69,7 @@ class Frontier:
         # A policy reads them when it needs them.
         self._values = dict(vars(settings))
         self.copies = Copies(pages) if settings.sink_duplicates else None
+        self.values = _values_of(pages, settings)
         self.policy = chosen(pages, self._values) if isinstance(chosen, type) else chosen
         # Whether the policy is inlink's. The priorities of a user's own policy are checked.
         self.is_ours = type(self.policy).__module__.startswith("inlink.")
@@ -129,6 +134,11 @@ class Frontier:
         """Apply new settings. ``politeness.by`` must not change. The caller must plan revisits again."""
         before, self.settings = self.settings, settings
         self._values.update(vars(settings))
+        if settings.revisit != before.revisit:
+            ranks = None if self.values is None else self.values.ranks
+            self.values = _values_of(self.pages, settings)
+            if self.values is not None:
+                self.values.restore(None, self.published_ranks() if ranks is None else ranks)
         if settings.politeness != before.politeness:
             self.hosts.set_politeness(settings.politeness, now)
 
@@ -142,6 +152,8 @@ class Frontier:
         self.policy.fold(Events(raw))
         if self.copies is not None and self.copies.take_in(frame):
             self.queue.begin_rekeying()
+        if self.values is not None:
+            self.values.fold(raw)
 
     def discovered(self, first: int, new: int, text: bytes) -> None:
         """Pages from ``first`` on are new; ``text`` has their URLs, a newline behind each."""
@@ -185,9 +197,16 @@ class Frontier:
 
     def forget_plan(self, page: int) -> None:
         """Forget when a page is due, if it has a date."""
+        if self.values is not None:
+            self.values.due[page] = 0
         self.plans.pop(page, None)
         self.never.discard(page)
         self._held.discard(page)
+
+    def sort_plans(self) -> None:
+        """Make the heap of the plans again, after many of them were changed."""
+        self.later = [(due, page) for page, due in self.plans.items()]
+        heapq.heapify(self.later)
 
     def hold_back(self, page: int, due: float, now: float) -> None:
         """Let a page wait until ``due``, even if its turn would come sooner. Infinity is never."""
@@ -242,7 +261,10 @@ class Frontier:
             self.queue.settle(slot, now)
 
     def wait_again(self, page: int, now: float) -> None:
-        """Let a page that counted as taken wait again."""
+        """Let a page that counted as taken wait again: until its date by value, if the threshold was renewed."""
+        if self.values is not None and self.values.due[page] > now and not self.pages.losses[page]:
+            self.plan(page, float(self.values.due[page]))
+            return
         self.queue.give_back(self.queue.slot(page), now)
         if self.pages.losses[page]:
             self.lost.wait(page, now)
@@ -268,6 +290,17 @@ class Frontier:
         )
 
     # -- rankings ---------------------------------------------------------------------------------------------------
+
+    def published_ranks(self) -> Float32Array | None:
+        """The values of the adopted ranking, mapped from its file; None if no ranking was adopted."""
+        if self.adopted is None:
+            return None
+        try:
+            ranks = Folder(self.pages.folder / RANKS, RANKS, 1)
+            values: Float32Array = ranks.array("rank")
+        except (FolderError, KeyError):
+            return None
+        return values if ranks.header.uuid == self.adopted.uuid else None
 
     def renew(self) -> None:
         """Let the policy load a newer state from outside the log. If it did, all waiting pages get new keys."""
@@ -383,3 +416,8 @@ class Frontier:
         if self.lost.dates:
             times.append(self.lost.due_in(session, now))
         return min((seconds for seconds in times if seconds is not None), default=None)
+
+
+def _values_of(pages: Pages, settings: Settings) -> PageValues | None:
+    """The values of pages, if revisits are by value."""
+    return PageValues(pages, settings.revisit) if isinstance(settings.revisit, ByValue) else None

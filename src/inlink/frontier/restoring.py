@@ -7,7 +7,7 @@ from inlink.base.threads import Threads
 from inlink.frontier.adoption import adopt
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.leases import Out
-from inlink.frontier.saved import restore_policy, restore_queue, restore_traps
+from inlink.frontier.saved import restore_policy, restore_queue, restore_traps, restore_values
 from inlink.frontier.traps import line_codes
 from inlink.store.checkpoint import Checkpoint
 from inlink.store.format import (
@@ -90,6 +90,8 @@ def restore_columns(frontier: Frontier) -> Checkpoint | None:
             frontier.policy.fold(frontier.events(0))
         for task in trapping:
             task.result()
+    if frontier.values is not None:
+        restore_values(frontier)
     return kept
 
 
@@ -112,6 +114,18 @@ def restore_dates(frontier: Frontier, now: float) -> None:
         waits = page in frontier.queue or page in frontier.lost
         if due > now or not waits:
             frontier.hold_back(page, due, now)
+
+
+def pages_set_outside(pages: Pages) -> set[int]:
+    """The pages to which a hint, a reload or a due date came after their last answer."""
+    last = _overruled(pages, 0)
+    for place in pages.frames.of_kind(DUE):
+        page = pages.frames.frame(place).page
+        last[page] = max(place, last.get(page, 0))
+    numbers = np.array(list(last), np.uint32)
+    later = _last_answers(pages, numbers) <= np.array(list(last.values()), np.int64)
+    outside: list[int] = numbers[later].tolist()
+    return set(outside)
 
 
 def _find_traps(frontier: Frontier, first: int, end: int) -> None:

@@ -5,9 +5,11 @@
   changes, f = scale·(changes + 1)/(last crawl − first crawl).
 - :class:`Adaptive`: Nutch's adaptive fetch schedule (``AdaptiveFetchSchedule.java``). The interval shrinks after each
   crawl that finds a change and grows after each crawl that finds none. It thus approaches the time between changes.
+- :class:`ByValue`: a budget of fetches is spent where it keeps most rank current: by rank × learned rate of changes.
 
 A schedule is called once for each crawl. It has no clock and no state. The caller keeps the current interval
-and passes it with the next history.
+and passes it with the next history. :class:`ByValue` is the exception, because a budget is shared by all pages: its
+times come from :class:`inlink.frontier.byvalue.PageValues`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +25,7 @@ from inlink.urls.patterns import compiled
 
 __all__ = [
     "Adaptive",
+    "ByValue",
     "ChangeRate",
     "FixedInterval",
     "History",
@@ -328,6 +331,47 @@ class Adaptive:
         return Next(min(due_in, self.at_latest), interval)
 
 
+@dataclass(frozen=True)
+class ByValue:
+    """Spend a budget of revisits where it keeps most rank current.
+
+    A page is due when the value of its fetch reaches a threshold: see :mod:`inlink.frontier.byvalue`. The threshold is
+    set so that the revisits of all pages use the budget. Rates of changes are learned from content hashes.
+
+    Parameters
+    ----------
+    budget : float
+        Revisits a day, of all pages together. First fetches do not count.
+    initial : float
+        Seconds between two changes of a page as long as no page was fetched twice.
+    shortest, longest : float
+        Bounds of the interval in seconds. Each page is fetched again after `longest`, even beyond the budget.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If a parameter is outside its range.
+    """
+
+    budget: Annotated[float, Parameter("Revisits a day.", above=0, at_most=1e12)]
+    initial: Annotated[PositiveSeconds, Parameter("Assumed seconds between two changes of a page.")] = (
+        30 * DAY
+    )
+    shortest: Annotated[PositiveSeconds, Parameter("The shortest interval.")] = 60.0
+    longest: Annotated[PositiveSeconds, Parameter("The longest interval.")] = 365 * DAY
+
+    def __post_init__(self) -> None:
+        check_fields(self, "ByValue.")
+        if self.shortest > self.longest:
+            raise ParameterError(
+                f"ByValue: shortest ({self.shortest:g} s) is above longest ({self.longest:g} s)"
+            )
+
+    def next(self, history: History) -> Next:
+        """Return no time, because it depends on the other pages too."""
+        return Next(None, history.interval)
+
+
 @lru_cache(maxsize=256)
 def _action(action: str | float) -> tuple[float, float | None]:
     """Parse the action of a rule: return its number, and that number again if it is in seconds, else None."""
@@ -414,4 +458,4 @@ def revisit_of(
     return schedule
 
 
-KINDS: dict[str, Any] = {kind.__name__: kind for kind in (FixedInterval, ChangeRate, Adaptive)}
+KINDS: dict[str, Any] = {kind.__name__: kind for kind in (FixedInterval, ChangeRate, Adaptive, ByValue)}

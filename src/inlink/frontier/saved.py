@@ -10,6 +10,7 @@ and all waiting pages get new keys.
 """
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,6 +52,8 @@ def parts(frontier: "Frontier") -> Iterator[StatePart]:
         for name in policy.columns or ():
             yield f"policy_{name}", [getattr(policy, name)[:known]]
         yield from _filled(frontier).parts(known)
+    if (values := frontier.values) is not None:
+        yield from values.parts()
 
 
 def small_parts(frontier: "Frontier") -> dict[str, Any]:
@@ -62,6 +65,10 @@ def small_parts(frontier: "Frontier") -> dict[str, Any]:
         "policy": _circumstances(frontier, frontier.adopted) if _is_kept(frontier) else None,
         "ranked_up_to": frontier.ranked_up_to,
         "numbers": {name: getattr(policy, name) for name in policy.numbers},
+        # A user's own policy is not imported where a checkpoint is written, so that its ranking is not known there.
+        "values": frontier.values.numbers()
+        if frontier.values is not None and policy.name == frontier.settings.policy
+        else None,
     }
 
 
@@ -155,6 +162,18 @@ def restore_policy(frontier: "Frontier") -> Checkpoint | None:
     frontier.ranked_up_to, frontier.adopted = checkpoint.meta["ranked_up_to"], ranking
     policy.fold(frontier.events(checkpoint.extent.events_end))
     return checkpoint
+
+
+def restore_values(frontier: "Frontier") -> None:
+    """Restore the values of pages for revisits: from a checkpoint and later events, or from all events."""
+    values, checkpoint = frontier.values, frontier.pages.checkpoint
+    assert values is not None
+    kept = None if checkpoint is None else checkpoint.meta.get("values")
+    if values.ranks is None:
+        values.ranks = frontier.published_ranks()
+    if kept is None or kept["schedule"] != asdict(values.schedule):
+        checkpoint = None
+    values.restore(checkpoint, values.ranks)
 
 
 def restore_queue(frontier: "Frontier", checkpoint: Checkpoint | None, now: float) -> None:

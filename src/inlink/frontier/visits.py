@@ -7,9 +7,9 @@ import numpy as np
 
 from inlink.errors import FolderError
 from inlink.frontier.frontier import Frontier
-from inlink.frontier.restoring import restore_dates
+from inlink.frontier.restoring import pages_set_outside, restore_dates
 from inlink.frontier.revisit import History, Schedule
-from inlink.store.format import CRAWLED, VISIT, VisitRecord, struct_of
+from inlink.store.format import CRAWLED, LEASED, VISIT, VisitRecord, struct_of
 from inlink.store.log import EVENTS
 from inlink.store.page import Frame
 from inlink.store.pages import Pages
@@ -49,7 +49,13 @@ def plan_visit(frontier: Frontier, page: int, schedule: Schedule) -> None:
 
     The interval in force is computed from all visits, so it need not be stored.
     """
-    pages = frontier.pages
+    pages, values = frontier.pages, frontier.values
+    if values is not None:
+        # After a renewal of the threshold, `replan` gives all pages their new dates.
+        date = float(values.dates(np.array([page], np.uint32))[0])
+        values.due[page] = date
+        frontier.plan(page, date)
+        return
     chain = [
         (frame.time, frame.status, visit.first_crawl, visit.crawls, visit.changes)
         for frame, visit in islice(visits_of(pages, page), MOST)
@@ -72,15 +78,51 @@ def plan_visit(frontier: Frontier, page: int, schedule: Schedule) -> None:
 
 def plan_visits(frontier: Frontier, schedule: Schedule) -> None:
     """Plan the next visits of all crawled pages that do not wait yet."""
+    values = frontier.values
+    if values is not None:
+        pages = frontier.pages
+        set_outside = pages_set_outside(pages)
+        for page, due in zip(*(column.tolist() for column in values.all_dates()), strict=True):
+            if pages.states[page] == CRAWLED and not _waits(frontier, page):
+                values.due[page] = due
+                frontier.plan(page, due)
+            elif pages.states[page] == LEASED and not (
+                pages.errors[page] or pages.losses[page] or page in set_outside
+            ):
+                # It waits for this date if its lease is given back.
+                values.due[page] = due
+        values.outdated = False
+        return
     for page in frontier.pages.crawled()[0].tolist():
-        if (
-            frontier.pages.states[page] == CRAWLED
-            and page not in frontier.plans
-            and page not in frontier.never
-            and page not in frontier.queue
-            and page not in frontier.lost
-        ):
+        if frontier.pages.states[page] == CRAWLED and not _waits(frontier, page):
             plan_visit(frontier, page, schedule)
+
+
+def _waits(frontier: Frontier, page: int) -> bool:
+    """Return whether a crawled page waits in the queue or for a date, or has the date never."""
+    return page in frontier.plans or page in frontier.never or page in frontier.queue or page in frontier.lost
+
+
+def replan(frontier: Frontier, now: float) -> None:
+    """Give all pages whose date is by value their new dates, after the threshold was renewed.
+
+    Pages in the queue that are not due any more leave it. Dates that were set from outside, and retries, stay.
+    """
+    values, queue, plans = frontier.values, frontier.queue, frontier.plans
+    assert values is not None
+    values.outdated = False
+    pages = np.flatnonzero(values.due[: frontier.pages.num_pages]).astype(np.uint32)
+    before, after = values.due[pages], values.dates(pages)
+    values.due[pages] = after
+    early = queue.contain(pages) & (after > now)
+    for page, old, due, leaves in zip(
+        pages.tolist(), before.tolist(), after.tolist(), early.tolist(), strict=True
+    ):
+        if leaves:
+            queue.withhold(page, now)
+        if leaves or plans.get(page) == old:
+            plans[page] = due
+    frontier.sort_plans()
 
 
 def plan_anew(frontier: Frontier, schedule: Schedule | None, now: float) -> None:
