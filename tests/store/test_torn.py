@@ -261,6 +261,21 @@ def test_a_damaged_header_is_one_line(tmp_path: Path):
         assert not is_crawl(folder)
 
 
+@pytest.mark.parametrize(("old", "new"), [(b"/1\n", b"/1x"), (b"/12", b"/\n2"), (b"/39\n", b"/39x")])
+def test_a_page_behind_a_damaged_line_is_refused(tmp_path: Path, old: bytes, new: bytes):
+    """A line that is lost or added before a URL would give it the number of another page."""
+    urls = [f"http://a.com/{k}" for k in range(40)]
+    with Crawl(tmp_path / "c") as crawl:
+        for url in urls:
+            crawl.seed([url])
+    path = tmp_path / "c" / URLS
+    path.write_bytes(path.read_bytes().replace(b"http://a.com" + old, b"http://a.com" + new, 1))
+    with inlink.CrawlView.open(tmp_path / "c") as view:
+        for question in (view.page, view.path):
+            with pytest.raises(FolderError, match="is damaged"):
+                question(urls[39])
+
+
 def test_any_flipped_bit_of_a_header_is_found(tmp_path: Path):
     folder = crawl_folder(tmp_path / "c")
     header = folder / "header.json"
