@@ -22,6 +22,7 @@ from inlink.store.reader import known_pages
 __all__ = [
     "Stretch",
     "empty_pages",
+    "flip",
     "fnv",
     "folder",
     "frames",
@@ -33,6 +34,13 @@ __all__ = [
 ]
 
 _HEAD = struct_of(Head)
+
+
+def flip(file: Path, byte: int, bits: int = 4) -> None:
+    """Flip bits of a byte of a file."""
+    raw = bytearray(file.read_bytes())
+    raw[byte] ^= bits
+    file.write_bytes(raw)
 
 
 @contextlib.contextmanager

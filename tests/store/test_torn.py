@@ -24,7 +24,7 @@ from inlink.store import log as logs
 from inlink.store import mapped
 from inlink.store.log import END, EVENTS, INDEX, RANKS, TORN, URLS
 from inlink.store.reader import is_crawl, known_pages
-from storefolders import look_up
+from storefolders import flip, look_up
 
 A = "http://a.com/"
 
@@ -43,12 +43,6 @@ def tear(folder: Path) -> tuple[bytes, bytes]:
         with (folder / name).open("ab") as file:
             file.write(tail)
     return tails
-
-
-def flip(file: Path, byte: int) -> None:
-    raw = bytearray(file.read_bytes())
-    raw[byte] ^= 4
-    file.write_bytes(raw)
 
 
 def state_of(folder: Path) -> dict[str, tuple[bytes, int]]:
