@@ -3,10 +3,9 @@ import signal
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from random import Random
-from threading import Thread
 from time import time
 from typing import Any
 from urllib.parse import unquote
@@ -16,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
+from loopback import loopback
 from patience import PATIENCE
 
 ROOT = Path(__file__).parents[1]
@@ -234,13 +234,9 @@ class _Files(BaseHTTPRequestHandler):
 @pytest.fixture(scope="session")
 def file_server(tmp_path_factory) -> Iterator[str]:
     """Serve all files of the tests on loopback, and give the URL of the folder that holds them."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Files) as server:
+    with loopback(_Files) as server:
         server.folder = tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
-        thread = Thread(target=server.serve_forever)
-        thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture(params=["file", "http", "s3"])

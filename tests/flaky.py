@@ -1,12 +1,12 @@
 """A server on this machine that fails now and then, for tests of files behind URLs."""
 
 import http.server
-import threading
 from pathlib import Path
 
 import pytest
 
 from inlink.base import urlfiles
+from loopback import loopback
 
 __all__ = ["Flaky", "flaky_server"]
 
@@ -76,12 +76,8 @@ def flaky_server(tmp_path: Path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     waits: list[float] = []
     monkeypatch.setattr(urlfiles, "_wait", waits.append)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Flaky) as made:
+    with loopback(Flaky) as made:
         made.folder, made.asked, made.answers, made.cuts = tmp_path, [], [], []
         made.etags, made.ranges, made.waits, made.retry_after = [], True, waits, "7"
         made.url = f"http://127.0.0.1:{made.server_port}"
-        thread = threading.Thread(target=made.serve_forever)
-        thread.start()
         yield made
-        made.shutdown()
-        thread.join()

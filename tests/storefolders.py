@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from inlink import CrawlView
 from inlink.store import log as logs
 from inlink.store.checks import FAULTS
 from inlink.store.format import Head, struct_of
 from inlink.store.kernels import checks as kernels
 from inlink.store.kernels.frames import rows_with
-from inlink.store.lookup import Lookup
 from inlink.store.page import Page
 from inlink.store.pages import Pages
 from inlink.store.reader import known_pages
@@ -22,6 +22,7 @@ from inlink.store.reader import known_pages
 __all__ = [
     "Stretch",
     "empty_pages",
+    "flip",
     "fnv",
     "folder",
     "frames",
@@ -33,6 +34,13 @@ __all__ = [
 ]
 
 _HEAD = struct_of(Head)
+
+
+def flip(file: Path, byte: int, bits: int = 4) -> None:
+    """Flip bits of a byte of a file."""
+    raw = bytearray(file.read_bytes())
+    raw[byte] ^= bits
+    file.write_bytes(raw)
 
 
 @contextlib.contextmanager
@@ -91,10 +99,9 @@ def inlinks(pages: Pages, page: int) -> npt.NDArray[np.uint32]:
 
 
 def look_up(place: Path, asked: str | int) -> Page | None:
-    """All stored data of the page with a canonical URL or a number, looked up without all pages."""
-    with contextlib.closing(Lookup(place)) as lookup:
-        page = lookup.number(asked)
-        return None if page is None else lookup.page(page)
+    """All stored data of a page, as ``inlink page`` shows them to someone who opens the folder."""
+    with CrawlView.open(place) as view:
+        return view.page(asked)
 
 
 class Stretch(NamedTuple):

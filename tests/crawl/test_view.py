@@ -19,11 +19,11 @@ from inlink.factors.parts import combined
 from inlink.frontier import inlinks, survey
 from inlink.frontier.policies import POLICIES
 from inlink.frontier.revisit import FixedInterval
+from inlink.protocol import Link
 from inlink.rank.pagerank import pagerank
 from inlink.sources.crawlgraph import graph_in
 from inlink.store.blocks import num_links
 from inlink.store.format import STATES
-from inlink.store.lookup import Lookup
 from storefolders import links_from, links_to
 
 HOSTS = 5
@@ -389,17 +389,19 @@ def test_a_view_of_a_folder_closes_its_files(crawl, clock, tmp_path):
     assert live.order(1).rows
 
 
-def test_look_ups_of_single_pages_open_the_files_once(crawl, clock, tmp_path, monkeypatch):
-    opened = []
-    monkeypatch.setattr(
-        "inlink.crawl.questions.source.Lookup", lambda folder: opened.append(folder) or Lookup(folder)
-    )
-    with CrawlView.open(tmp_path / "c", clock) as seen:
-        assert seen.page("http://unknown.example/") is None
-        for name in NAMES[:4]:
-            assert seen.page(name) == crawl.page(name)
-        assert seen.path(NAMES[9]) == crawl.view.path(NAMES[9])
-    assert len(opened) == 1
+def test_a_page_with_a_variant_is_named_as_it_is_known(tmp_path):
+    url = "http://a.com/form"
+    with Crawl(tmp_path / "c") as crawl:
+        crawl.seed([Link(url, variant="POST:1"), "http://a.com/other"])
+    for asked, name in (
+        (f"{url}#POST:1", f"{url}#POST:1"),
+        ("http://A.com/form#POST:1", f"{url}#POST:1"),
+        ("http://a.com/other#place", "http://a.com/other"),
+        (f"{url}#POST:2", None),
+        (f"{url}#POST:1\nhttp://a.com/other", None),
+    ):
+        page = CrawlView.open(tmp_path / "c").page(asked)
+        assert (page and page.url) == name
 
 
 def test_a_page_that_is_not_known_is_refused_or_none(crawl):

@@ -7,13 +7,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
 import inlink
+from loopback import loopback
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -34,10 +34,8 @@ def run(name: str, *arguments: object, folder: Path) -> list[str]:
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
     """Serve a folder on loopback; give the address."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=folder)) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
+    with loopback(partial(SimpleHTTPRequestHandler, directory=folder)) as server:
         yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
 
 
 def test_the_page_names_every_program():

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawlstrategies import Clock, differences, frontier_in, histories, opened, perform, whole
-from crawlworld import A, B, World
+from crawlworld import A, B
 from inlink.crawl.view import CrawlView
 from inlink.errors import UnknownNodeError
 from inlink.frontier.revisit import FixedInterval
@@ -16,13 +16,6 @@ from inlink.store.format import EXCLUDE
 from wildframes import refused_when_wild
 
 AT_ONCE = Politeness(delay=0, in_flight=99)
-
-
-@pytest.fixture
-def world(tmp_path):
-    world = World(tmp_path / "c")
-    yield world
-    world.close()
 
 
 def test_every_page_that_waits_is_excluded(world):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawlstrategies import Clock, differences, frontier_in, histories, opened, perform, whole
-from crawlworld import A, B, World
+from crawlworld import A, B
 from inlink.frontier.revisit import FixedInterval
 from inlink.frontier.settings import Politeness
 from inlink.store.format import DUE
@@ -16,13 +16,6 @@ from wildframes import refused_when_wild
 
 AT_ONCE = Politeness(delay=0, in_flight=99)
 INF = math.inf
-
-
-@pytest.fixture
-def world(tmp_path):
-    world = World(tmp_path / "c")
-    yield world
-    world.close()
 
 
 @pytest.mark.parametrize("revisit", [None, FixedInterval(1000.0)])

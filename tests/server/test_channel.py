@@ -6,7 +6,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import msgspec
 import pytest
@@ -17,6 +17,7 @@ from inlink.errors import InputError, ParameterError, ServerError, UnknownNodeEr
 from inlink.protocol import Standing
 from inlink.server import selfsigned
 from inlink.server.tokens import Tokens
+from loopback import loopback
 from served import Served, served
 
 
@@ -150,14 +151,8 @@ def answering(status: int, body: bytes, **headers: str) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    try:
+    with loopback(Handler) as server:
         yield f"http://127.0.0.1:{server.server_port}/v1/crawls/c"
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import http.client
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from inlink.client.server import ServerClient
 from inlink.client.spider import connect
 from inlink.errors import ParameterError, ServerError, SessionError
 from inlink.protocol import Crawled, Failed, HostDelay, Link, Receipt, Released
+from loopback import loopback
 from patience import wait_until
 from served import Served, served
 
@@ -84,14 +85,8 @@ def lossy(server: Served, loses: Callable[[str], bool]) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             pass
 
-    between = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    between.daemon_threads = True
-    threading.Thread(target=between.serve_forever, args=(0.02,), daemon=True).start()
-    try:
+    with loopback(Handler) as between:
         yield f"http://127.0.0.1:{between.server_port}/v1/crawls/c"
-    finally:
-        between.shutdown()
-        between.server_close()
 
 
 def test_texts_that_json_cannot_hold_and_sitemaps(tmp_path):

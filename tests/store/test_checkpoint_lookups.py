@@ -26,6 +26,7 @@ from inlink.store.checkpoint import CHECKPOINT, VERSION
 from inlink.store.log import RANKS
 from inlink.store.page import Page
 from inlink.store.verify import verify
+from storefolders import flip
 
 SMALL = 256
 """Bytes of a block, so that small logs have many."""
@@ -143,12 +144,6 @@ def kept(tmp_path_factory):
     return folder, {name: seen(folder, name, Clock().now) for name in LOOKS}
 
 
-def flip(path: Path, place: int, bit: int) -> None:
-    raw = bytearray(path.read_bytes())
-    raw[place] ^= 1 << bit
-    path.write_bytes(raw)
-
-
 def copied(folder: Path, room: Path) -> Path:
     """A copy of a crawl whose checkpoint is used, as if it had been made there."""
     copy = room / "copy"
@@ -172,7 +167,7 @@ def test_a_flipped_bit_of_the_checkpoint_is_refused_before_its_use(kept, data):
     place = data.draw(st.integers(0, (folder / name).stat().st_size - 1))
     with tempfile.TemporaryDirectory() as room:
         copy = copied(folder, Path(room))
-        flip(copy / name, place, data.draw(st.integers(0, 7)))
+        flip(copy / name, place, 1 << data.draw(st.integers(0, 7)))
         remembered(copy)
         for look, wanted in told.items():
             found = outcome(copy, look)
@@ -200,7 +195,7 @@ def test_a_flipped_bit_of_the_log_is_refused_before_its_use(kept, data):
     place = data.draw(st.integers(0, extent[end] - 1))
     with tempfile.TemporaryDirectory() as room:
         copy = copied(folder, Path(room))
-        flip(copy / name, place, data.draw(st.integers(0, 7)))
+        flip(copy / name, place, 1 << data.draw(st.integers(0, 7)))
         refused = 0
         for look, wanted in told.items():
             found = outcome(copy, look)
@@ -226,8 +221,8 @@ def read_all(folder: Path) -> None:
 
 def test_an_opening_reads_no_old_block_of_the_log(kept, tmp_path, caplog):
     copy = copied(kept[0], tmp_path)
-    flip(copy / "urls.txt", 10, 0)
-    flip(copy / "events.log", 10, 0)
+    flip(copy / "urls.txt", 10, 1)
+    flip(copy / "events.log", 10, 1)
     with Crawl(copy, clock=Clock()) as crawl:
         assert from_checkpoint(crawl)
         with pytest.raises(FolderError, match=r"urls.txt is damaged between bytes 0 and 256.*inlink repair"):

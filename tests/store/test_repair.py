@@ -23,7 +23,7 @@ from inlink.store.reader import hash_seed_of, known_pages
 from inlink.store.repair import LogReport, examine, repair
 from inlink.store.verify import verify
 from inlink.urls.canonical import canonical
-from storefolders import frames, later_log
+from storefolders import flip, frames, later_log
 from wildframes import stretches, wild_heads
 
 
@@ -50,12 +50,6 @@ def copy_of(folder: Path, name: str) -> Path:
     target = folder.parent / name
     shutil.rmtree(target, ignore_errors=True)
     return Path(shutil.copytree(folder, target))
-
-
-def flip(file: Path, byte: int, bits: int = 4) -> None:
-    raw = bytearray(file.read_bytes())
-    raw[byte] ^= bits
-    file.write_bytes(raw)
 
 
 def said_of(folder: Path, byte: int, name: str) -> set[int]:

@@ -26,7 +26,7 @@ from inlink.store.log import END, EVENTS, URLS, Log, ends_in
 from inlink.store.reader import hash_seed_of, known_pages
 from inlink.store.verify import verify
 from patience import PATIENCE
-from storefolders import frames, inlinks, later_log, look_up
+from storefolders import flip, frames, inlinks, later_log, look_up
 
 
 @given(st.binary(max_size=200), st.integers(0, 20), st.integers(0, 20), st.integers(0, 2**32 - 1))
@@ -115,12 +115,6 @@ def crawl_folder(folder: Path) -> Path:
         for lease in crawl.next(4):
             crawl.crawled(lease, [f"{lease.url}/{k}" for k in range(3)], score=0.5)
     return folder
-
-
-def flip(file: Path, byte: int) -> None:
-    raw = bytearray(file.read_bytes())
-    raw[byte] ^= 4
-    file.write_bytes(raw)
 
 
 def test_closing_says_how_far_the_log_is_safe_once(tmp_path: Path):

@@ -24,7 +24,7 @@ from inlink.store import log as logs
 from inlink.store import mapped
 from inlink.store.log import END, EVENTS, INDEX, RANKS, TORN, URLS
 from inlink.store.reader import is_crawl, known_pages
-from storefolders import look_up
+from storefolders import flip, look_up
 
 A = "http://a.com/"
 
@@ -43,12 +43,6 @@ def tear(folder: Path) -> tuple[bytes, bytes]:
         with (folder / name).open("ab") as file:
             file.write(tail)
     return tails
-
-
-def flip(file: Path, byte: int) -> None:
-    raw = bytearray(file.read_bytes())
-    raw[byte] ^= 4
-    file.write_bytes(raw)
 
 
 def state_of(folder: Path) -> dict[str, tuple[bytes, int]]:
@@ -259,6 +253,21 @@ def test_a_damaged_header_is_one_line(tmp_path: Path):
         header.write_bytes(raw)
         assert all("header.json" in said for said in ways_in(folder))
         assert not is_crawl(folder)
+
+
+@pytest.mark.parametrize(("old", "new"), [(b"/1\n", b"/1x"), (b"/12", b"/\n2"), (b"/39\n", b"/39x")])
+def test_a_page_behind_a_damaged_line_is_refused(tmp_path: Path, old: bytes, new: bytes):
+    """A line that is lost or added before a URL would give it the number of another page."""
+    urls = [f"http://a.com/{k}" for k in range(40)]
+    with Crawl(tmp_path / "c") as crawl:
+        for url in urls:
+            crawl.seed([url])
+    path = tmp_path / "c" / URLS
+    path.write_bytes(path.read_bytes().replace(b"http://a.com" + old, b"http://a.com" + new, 1))
+    with inlink.CrawlView.open(tmp_path / "c") as view:
+        for question in (view.page, view.path):
+            with pytest.raises(FolderError, match="is damaged"):
+                question(urls[39])
 
 
 def test_any_flipped_bit_of_a_header_is_found(tmp_path: Path):

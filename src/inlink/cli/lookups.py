@@ -481,7 +481,7 @@ def near(
 @node_argument
 @json_option
 def page(folder: Path | str, page: str, as_json: bool) -> None:
-    """Show the stored data of one page. This is fast in a crawl or graph of any size.
+    """Show the stored data of one page.
 
     For a page of a crawl: state, score, depth, crawls. For a node of a graph: links, and values in stored rankings.
     """

@@ -41,7 +41,6 @@ from inlink.protocol import Standing
 from inlink.rank.certain import certain_places
 from inlink.store.blocks import BLOCK
 from inlink.store.format import NO_PAGE
-from inlink.store.lookup import Lookup
 from inlink.store.page import Page
 from inlink.store.pages import Pages
 
@@ -180,19 +179,13 @@ class CrawlView:
     def page(self, page: str | int) -> Page | None:
         """All that is known of a page; None if the crawl does not know it."""
         try:
-            pages, number = self._crawl.single(page)
+            number = self._crawl.number(page)
         except UnknownNodeError:
             return None
-        data = pages.page(number)
-        if data is None:
-            return None
+        data = self._pages.page(number)
         if data.fingerprint:
-            original, searched = (
-                (pages.near_duplicate(number), True)
-                if isinstance(pages, Lookup)
-                else self._near.original(number, _SECONDS)
-            )
-            url = None if original is None else pages.url(original)
+            original, searched = self._near.original(number, _SECONDS)
+            url = None if original is None else self._pages.url(original)
             data = replace(data, near_duplicate_of=url, searched=searched)
         if data.state == "excluded" and (rules := self._crawl.rules):
             # The reason is in an event that lists many pages. Computing it again is faster than finding that event.
@@ -235,7 +228,7 @@ class CrawlView:
             If ``count`` is not in 1 … 1,000, or the cursor is of another call.
         """
         argument("rows", count)
-        pages, number = self._crawl.single(page)
+        pages, number = self._pages, self._crawl.number(page)
         if cursor is not None:
             number = position_of(cursor, pages.num_pages)
         rows: list[answers.PageRow] = []

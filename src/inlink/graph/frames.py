@@ -1,6 +1,5 @@
 """Graphs of tables in memory: data frames of pandas and Polars, relations of DuckDB, Arrow tables of any library."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
@@ -40,7 +39,6 @@ def graph_of_table(
     *,
     columns: Sequence[str] | None = None,
     count: bool = False,
-    into: str | os.PathLike[str] | None = None,
 ) -> Graph:
     """Return the graph of a table whose rows are arcs.
 
@@ -53,8 +51,6 @@ def graph_of_table(
         Source, target and, if wanted, weight. None: all columns, in this order.
     count : bool
         Use the number of times that an arc occurs as its weight.
-    into : path-like or None
-        The folder to keep the graph in; None makes a temporary folder, which is removed with the graph.
 
     Raises
     ------
@@ -73,7 +69,7 @@ def graph_of_table(
     places = [names.index(name) for name in chosen]
     from inlink.graph.build import build_graph
 
-    return build_graph(_arcs(batches(places), chosen), count=count, into=into)
+    return build_graph(_arcs(batches(places), chosen), count=count)
 
 
 def _arcs(batches: Iterator[list[AnyArray | Strings]], names: list[str]) -> Iterator[ArcBatch]:

@@ -57,7 +57,7 @@ Nodes: TypeAlias = Iterable[int | str | bytes]
 """Several nodes, by name or by number."""
 
 
-def node_values(graph: Graph, values: NodeValues, what: str, default: float = 0.0) -> Float64Array:
+def node_values(graph: Graph, values: NodeValues, what: str) -> Float64Array:
     """Return a finite value of at least 0 for each node, float64[n].
 
     Parameters
@@ -65,11 +65,9 @@ def node_values(graph: Graph, values: NodeValues, what: str, default: float = 0.
     graph : Graph
         The graph whose nodes have the values.
     values : float[n], mapping of node (name or number) to float, or Ranking
-        The values. A node that a mapping lacks gets ``default``.
+        The values. A node that a mapping lacks gets 0.
     what : str
         The name of the parameter, for messages: ``"scores"``, ``"personalization"``.
-    default : float
-        The value of nodes that a mapping lacks.
 
     Raises
     ------
@@ -79,7 +77,7 @@ def node_values(graph: Graph, values: NodeValues, what: str, default: float = 0.
         If a mapping names a node that the graph does not have.
     """
     if isinstance(values, Mapping):
-        result = np.full(graph.num_nodes, default, np.float64)
+        result = np.zeros(graph.num_nodes)
         for node, value in values.items():
             number = _node(graph, node, what)
             try:

@@ -25,12 +25,12 @@ class Lines:
     ----------
     tally : RunCounts
         Counts of the run so far.
-    period : float
-        Seconds between two lines.
     """
 
-    def __init__(self, tally: "RunCounts", period: float = 10.0) -> None:
-        self.tally, self.period = tally, period
+    period = 10.0
+
+    def __init__(self, tally: "RunCounts") -> None:
+        self.tally = tally
         self._past: deque[tuple[float, int]] = deque()
 
     def show(self, standing: Standing) -> None:
@@ -60,11 +60,13 @@ class Lines:
 class Display(Lines):
     """Shows the progress on a terminal, and below it the hosts with the most waiting pages."""
 
-    def __init__(self, tally: "RunCounts", period: float = 1.0) -> None:
+    period = 1.0
+
+    def __init__(self, tally: "RunCounts") -> None:
         from rich.console import Console
         from rich.live import Live
 
-        super().__init__(tally, period)
+        super().__init__(tally)
         self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
         self._live.start()
 

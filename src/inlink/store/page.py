@@ -7,9 +7,6 @@ from inlink.protocol import PageFacts
 from inlink.store.format import (
     BY_CANONICAL,
     BY_REDIRECT,
-    NOFOLLOW,
-    NOINDEX,
-    STATES,
     FailedRecord,
     size_of,
 )
@@ -104,52 +101,3 @@ def merge_reason(merge: Frame) -> str | None:
 def error_of(failure: Frame) -> str:
     """Return the error text in a failure's frame."""
     return failure.payload[size_of(FailedRecord) :].decode("utf-8", "replace")
-
-
-def describe(
-    page: int,
-    url: str,
-    state: int,
-    score: float,
-    depth: int,
-    linked_from: str | None,
-    visit: LatestVisit | None,
-    errors: int,
-    failure: Frame | None,
-    merged_into: str | None,
-    merge: Frame | None = None,
-    canonical: str | None = None,
-    reason: str | None = None,
-    linked_text: str = "",
-    facts: PageFacts | None = None,
-) -> Page:
-    """Make a :class:`Page` of its parts. ``failure`` is the page's last failure, if it came after the last visit.
-
-    ``merge`` is the event by which the page was merged, None if it was not. ``reason`` is the reason for which an
-    operator excluded the page. ``linked_text`` is the text of the link that made it known, empty if it is not known.
-    """
-    last = failure or visit
-    return Page(
-        url,
-        page,
-        STATES[state],
-        score,
-        depth,
-        linked_from,
-        visit.first_crawl if visit else None,
-        visit.time if visit else None,
-        visit.crawls if visit else 0,
-        visit.changes if visit else 0,
-        visit.content_hash if visit else b"",
-        merge.status if merge and merge.status else last.status if last else 0,
-        errors,
-        error_of(failure) if failure and reason is None else reason,
-        merged_into,
-        bool(visit and visit.flags & NOINDEX),
-        bool(visit and visit.flags & NOFOLLOW),
-        visit.fingerprint if visit else 0,
-        linked_text=linked_text or None,
-        merge_reason=None if merge is None else merge_reason(merge),
-        canonical=canonical,
-        facts=facts,
-    )

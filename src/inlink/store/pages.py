@@ -27,6 +27,7 @@ from inlink.store.format import (
     HEAD_SIZE,
     MERGE,
     NO_PAGE,
+    NOFOLLOW,
     NOINDEX,
     STATES,
     salt_of,
@@ -35,7 +36,7 @@ from inlink.store.frames import Frames, changes_in
 from inlink.store.kernels import fold
 from inlink.store.kernels.columns import Columns, CrawlCounters, Reached
 from inlink.store.log import INDEX, URLS
-from inlink.store.page import Frame, LatestVisit, Page, describe
+from inlink.store.page import Frame, LatestVisit, Page, error_of, merge_reason
 from inlink.store.spill import Finished
 from inlink.store.urls import CHUNK, UrlTable
 from inlink.urls.hosts import same_domain
@@ -424,25 +425,37 @@ class Pages(Deferred):
 
     def page(self, page: int) -> Page:
         """All stored data of a page."""
-        row = int(self.answers[page])
-        failure = int(self.failures[row]) if row and self.errors[page] else 0
-        visit = self.visit(page)
-        return describe(
-            page,
+        row, visit, merge = int(self.answers[page]), self.visit(page), self.merge_of(page)
+        place = int(self.failures[row]) if row and self.errors[page] else 0
+        # The page's last failure, if it came after the last visit.
+        failure = self.frames.frame(place - 1) if place else None
+        error = self.exclusion_of(page)
+        if error is None and failure is not None:
+            error = error_of(failure)
+        last = failure or visit
+        return Page(
             self.url(page),
-            int(self.states[page]),
+            page,
+            STATES[self.states[page]],
             float(self.scores[page]),
             int(self.depths[page]),
             self.linked_from(page),
-            visit,
+            visit.first_crawl if visit else None,
+            visit.time if visit else None,
+            visit.crawls if visit else 0,
+            visit.changes if visit else 0,
+            visit.content_hash if visit else b"",
+            merge.status if merge and merge.status else last.status if last else 0,
             int(self.errors[page]),
-            self.frames.frame(failure - 1) if failure else None,
+            error,
             self.url(self.survivor(page)) if page in self.merged else None,
-            self.merge_of(page),
-            self.url(self.canonicals[page]) if page in self.canonicals else None,
-            self.exclusion_of(page),
-            self.frames.anchors(self.maker_place(page)).get(page, ""),
-            self.frames.page_facts(visit),
+            bool(visit and visit.flags & NOINDEX),
+            bool(visit and visit.flags & NOFOLLOW),
+            visit.fingerprint if visit else 0,
+            linked_text=self.frames.anchors(self.maker_place(page)).get(page) or None,
+            merge_reason=None if merge is None else merge_reason(merge),
+            canonical=self.url(self.canonicals[page]) if page in self.canonicals else None,
+            facts=self.frames.page_facts(visit),
         )
 
     def merge_of(self, page: int) -> Frame | None:

@@ -69,31 +69,17 @@ def open_pages(folder: str | os.PathLike[str], *, with_urls: bool = True, lazily
     # Whoever only asks for the kind of a folder need not wait for the loops over its log.
     from inlink.store.pages import Pages
 
-    pages = pages_at_checkpoint(folder, lazily=lazily) if with_urls else None
-    if pages is not None:
-        return pages
-    meta, _ = _meta_of(folder)
-    return Pages(Path(folder), int(meta.hash_seed), meta.started, with_urls=with_urls)
-
-
-def pages_at_checkpoint(folder: str | os.PathLike[str], *, lazily: bool) -> "Pages | None":
-    """The pages of a crawl's folder at its checkpoint; None if there is no checkpoint that may be used.
-
-    Parameters and errors are those of :func:`open_pages`.
-    """
-    from inlink.store.pages import Pages
-
-    meta, _ = _meta_of(folder)
-    if not (Path(folder) / CHECKPOINT).exists():
-        return None
-    pages = Pages(Path(folder), int(meta.hash_seed), meta.started)
-    try:
-        pages.restore(Checkpoint(Path(folder), int(meta.hash_seed)), lazily=lazily)
-    except (FolderError, OSError) as error:
-        pages.close()
-        _log.info("not used: %s. All events are folded, which takes longer", error)
-        return None
-    return pages
+    path, meta = Path(folder), _meta_of(folder)[0]
+    if with_urls and (path / CHECKPOINT).exists():
+        pages = Pages(path, int(meta.hash_seed), meta.started)
+        try:
+            pages.restore(Checkpoint(path, int(meta.hash_seed)), lazily=lazily)
+        except (FolderError, OSError) as error:
+            pages.close()
+            _log.info("not used: %s. All events are folded, which takes longer", error)
+        else:
+            return pages
+    return Pages(path, int(meta.hash_seed), meta.started, with_urls=with_urls)
 
 
 def url_rules_of(folder: str | os.PathLike[str]) -> UrlRules | None:

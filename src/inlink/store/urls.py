@@ -1,7 +1,7 @@
 """The URLs of a crawl: urls.txt, and the table that finds the page of a URL.
 
-The table can be made again from urls.txt. Its slots are kept on disk too (``index/``), so that a crawl opens quickly
-and other processes can look up a URL without reading all URLs.
+The table can be made again from urls.txt. Its slots are kept on disk too (``index/``), so that a crawl without a
+checkpoint opens quickly.
 """
 
 import os

@@ -17,9 +17,8 @@ from inlink.frontier.policies import Policy
 from inlink.frontier.rules import Rules
 from inlink.protocol import VARIANT
 from inlink.store.format import NO_PAGE
-from inlink.store.lookup import Lookup
 from inlink.store.pages import Pages
-from inlink.store.reader import open_pages, pages_at_checkpoint, url_rules_of
+from inlink.store.reader import open_pages, url_rules_of
 from inlink.urls.canonical import UrlRules, canonical
 
 _HASH = re.compile(r"[0-9a-fA-F]{16}")
@@ -92,10 +91,6 @@ class LiveCrawl:
         """The number of a page among all pages."""
         return _number(self.pages, page, self._url_rules)
 
-    def single(self, page: str | int) -> tuple[Pages, int]:
-        """The pages, and a page's number."""
-        return self.pages, self.number(page)
-
     def close(self) -> bool:
         """Let a closed crawl's memory go; return whether the crawl is closed."""
         gate = self.gate
@@ -140,17 +135,6 @@ class FolderCrawl:
         return pages
 
     @cached_property
-    def _has_pages(self) -> bool:
-        """True if the pages are loaded, or a checkpoint has them."""
-        if "pages" not in vars(self):
-            pages = pages_at_checkpoint(self.folder, lazily=True)
-            if pages is None:
-                return False
-            pages.recover()
-            vars(self)["pages"] = pages
-        return True
-
-    @cached_property
     def frontier(self) -> Frontier:
         """The order of the pages, with the settings in the folder."""
         return frontier_of(self.pages, self._clock(), self._policy)
@@ -159,11 +143,6 @@ class FolderCrawl:
     def rules(self) -> Rules | None:
         """The rules for URLs in the folder's settings."""
         return stored(self.folder).rules
-
-    @cached_property
-    def _lookup(self) -> Lookup:
-        """Looks up single pages, as of the first access."""
-        return Lookup(self.folder)
 
     def now(self) -> float:
         """Unix time. The frontier is first advanced to it, so that pages that are due by now wait in the queue."""
@@ -176,23 +155,12 @@ class FolderCrawl:
         """The number of a page among all pages."""
         return _number(self.pages, page, self._url_rules)
 
-    def single(self, page: str | int) -> tuple[Pages | Lookup, int]:
-        """A page's number, behind an object that can describe at least this page and the pages that led to it."""
-        if "pages" in vars(self) or self._has_pages:
-            return self.pages, self.number(page)
-        for form in _forms_of(page, self._url_rules):
-            number = self._lookup.number(form)
-            if number is not None and self._lookup.knows(number):
-                return self._lookup, number
-        raise unknown(self.folder, page)
-
     def close(self) -> bool:
         """Close the files; return whether they may have been open. Later calls are refused."""
         if not self.gate.close():
             return False
         opened = vars(self)
-        for name in ("pages", "_lookup"):
-            if name in opened:
-                opened.pop(name).close()
+        if "pages" in opened:
+            opened.pop("pages").close()
         opened.pop("frontier", None)
         return True
