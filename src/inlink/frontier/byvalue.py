@@ -239,7 +239,7 @@ class PageValues:
         self._changes: UInt32Array = reserve(np.uint32, size)
         self._kept: UInt8Array = reserve(np.uint8, size)
         # The evidence: changes, and seconds.
-        self._found: Float64Array = reserve(np.float64, size)
+        self._observed: Float64Array = reserve(np.float64, size)
         self._seconds: Float64Array = reserve(np.float64, size)
         # By host: the mean rate of its pages; 0 for a host without evidence.
         self._host_rates: Float64Array = reserve(np.float64, size // 8)
@@ -278,18 +278,18 @@ class PageValues:
     def _learn(self, row: int, seconds: float, *, changed: bool) -> None:
         """Take in an answer of a page whose last visit was so many seconds before."""
         usual = self._usual(int(self.pages.hosts[self.pages.answered[row]]))
-        found, watched = float(self._found[row]), float(self._seconds[row])
-        same = (_PRIOR + found) * math.log1p(seconds / (_PRIOR / usual + watched))
+        observed, watched = float(self._observed[row]), float(self._seconds[row])
+        same = (_PRIOR + observed) * math.log1p(seconds / (_PRIOR / usual + watched))
         same_before = _PRIOR * math.log1p(seconds * usual / _PRIOR)
         likely, alone = math.exp(-same), math.exp(-same_before)
         if changed:
             likely, alone = -math.expm1(-same), -math.expm1(-same_before)
         kept = (1 - _SURPRISE) * likely / (_SURPRISE * alone + (1 - _SURPRISE) * likely + 1e-300)
-        found, watched = found * kept, watched * kept
+        observed, watched = observed * kept, watched * kept
         if changed:
-            expected = (_PRIOR + found) / (_PRIOR / usual + watched) * seconds
-            found += expected / -math.expm1(-expected) if expected > 1e-9 else 1.0
-        self._found[row], self._seconds[row] = found, watched + seconds
+            expected = (_PRIOR + observed) / (_PRIOR / usual + watched) * seconds
+            observed += expected / -math.expm1(-expected) if expected > 1e-9 else 1.0
+        self._observed[row], self._seconds[row] = observed, watched + seconds
 
     def _renew(self) -> None:
         """Compute priors and the threshold again."""
@@ -318,7 +318,7 @@ class PageValues:
         plan = self.schedule
         self._threshold = threshold_of(
             self._rates(rows),
-            _PRIOR + self._found[rows],
+            _PRIOR + self._observed[rows],
             self._ranks(pages),
             plan.budget / DAY,
             plan.shortest,
@@ -335,7 +335,7 @@ class PageValues:
         """The learned rates of pages, in changes a second: float64[n]."""
         usual = self._host_rates[self.pages.hosts[self.pages.answered[rows]]]
         usual = np.where(usual > 0, usual, self._rate)
-        rates: Float64Array = (_PRIOR + self._found[rows]) / (_PRIOR / usual + self._seconds[rows])
+        rates: Float64Array = (_PRIOR + self._observed[rows]) / (_PRIOR / usual + self._seconds[rows])
         return np.clip(rates, 1e-15, 1e6)
 
     def _ranks(self, pages: UInt32Array) -> Float64Array:
@@ -343,15 +343,17 @@ class PageValues:
         ranks = np.full(len(pages), self._rank)
         if self.ranks is not None:
             covered = np.flatnonzero(pages < len(self.ranks))
-            found = self.ranks[pages[covered]].astype(np.float64)
-            ranks[covered] = np.where((found > 0) & (found < 1e30), found, self._rank)
+            adopted = self.ranks[pages[covered]].astype(np.float64)
+            ranks[covered] = np.where((adopted > 0) & (adopted < 1e30), adopted, self._rank)
         return ranks
 
     def dates(self, pages: UInt32Array) -> Float64Array:
         """The Unix times at which crawled pages are due, float64[n]."""
         rows = self.pages.answers[pages].astype(np.int64)
         plan = self.schedule
-        wait = intervals(self._rates(rows), _PRIOR + self._found[rows], self._ranks(pages), self._threshold)
+        wait = intervals(
+            self._rates(rows), _PRIOR + self._observed[rows], self._ranks(pages), self._threshold
+        )
         dates: Float64Array = self._last[rows] + np.clip(wait, plan.shortest, plan.longest)
         return dates
 
@@ -367,7 +369,7 @@ class PageValues:
             return None
         (rate,), (rank,) = self._rates(np.array([row])), self._ranks(np.array([page], np.uint32))
         age = max(now - float(self._last[row]), 0.0) * rate
-        shape = _SHAPES[kinds_of(_PRIOR + self._found[row : row + 1])]
+        shape = _SHAPES[kinds_of(_PRIOR + self._observed[row : row + 1])]
         value = rank / rate * value_of(shape, np.array([age]))[0]
         usual = self._usual(int(self.pages.hosts[page]))
         return PageValue(float(rank), float(rate), usual, float(value), self._threshold)
@@ -377,7 +379,7 @@ class PageValues:
     def parts(self) -> "Iterator[StatePart]":
         """The arrays of a checkpoint, by name."""
         rows = self.pages.tally.rows + 1
-        for name in ("last", "changes", "kept", "found", "seconds"):
+        for name in ("last", "changes", "kept", "observed", "seconds"):
             yield f"value_{name}", [getattr(self, f"_{name}")[:rows]]
         yield "value_host_rates", [self._host_rates[: self._hosts]]
 
@@ -393,7 +395,7 @@ class PageValues:
             kept, begin = checkpoint.meta["values"], checkpoint.extent.events_end
             self._rate, self._threshold, self._rank, self._left, self._hosts = kept["state"]
             rows = kept["rows"]
-            columns = ("last", "changes", "kept", "found", "seconds")
+            columns = ("last", "changes", "kept", "observed", "seconds")
             parts = [(f"value_{name}", [getattr(self, f"_{name}")[:rows]]) for name in columns]
             checkpoint.fill(chain(parts, [("value_host_rates", [self._host_rates[: self._hosts]])]))
         for place in frames.of_kind(*_KINDS, begin=begin):
