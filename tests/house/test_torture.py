@@ -15,7 +15,7 @@ TESTS = Path(__file__).parents[1]
 @pytest.mark.slow
 def test_every_attack_ends_in_the_right_answer_or_in_one_line():
     run = subprocess.run(
-        [sys.executable, "-m", "torture", "--trials", "2", "--seed", "3"],
+        [sys.executable, "-m", "torture", "--trials", "1", "--seed", "3"],
         cwd=TESTS, capture_output=True, text=True, check=False, timeout=PATIENCE,
     )  # fmt: skip
     assert run.returncode == 0, run.stdout + run.stderr
