@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawlstrategies import STATIC, Clock, opened
+from crawlstrategies import EAGER, STATIC, Clock, frontier_in, opened
 from crawlworld import A, B, C
+from inlink.base.clock import VirtualClock
+from inlink.crawl.crawl import Crawl
 from inlink.crawl.folder import look
 from inlink.errors import FolderError, ParameterError, UnknownNodeError
 from inlink.factors.parts import Part, combined
@@ -343,3 +345,33 @@ def test_sitemaps(world):
     assert crawl.sitemap([(A, world.clock.now - 10, 0.9), ("mailto:x", 5.0, None)]) == 0
     crawl = world.again()
     assert world.urls() == [A]
+
+
+@pytest.mark.parametrize("policy", ["pagerank", "host-diverse", "hits", "hits-by-score"])
+def test_revisits_between_two_rankings_leave_ranks_as_they_are(tmp_path, policy):
+    """Pages of a cycle would otherwise give each other more at each visit."""
+    clock = VirtualClock()
+    urls = [f"http://a.example/{k}" for k in range(12)]
+    links = {url: [urls[(k + 1) % 12], urls[5 * k % 12]] for k, url in enumerate(urls)}
+    with Crawl(
+        tmp_path / "c",
+        policy=policy,
+        clock=clock,
+        politeness=EAGER,
+        revisit=FixedInterval(60.0),
+        rerank_share=None,
+    ) as crawl:
+        crawl.seed(urls[:1])
+
+        def ranks_after(count: int) -> list[float]:
+            while count:
+                for lease in crawl.next(count):
+                    crawl.crawled(lease, links[lease.url], score=0.5)
+                    count -= 1
+                clock.advance(60.0)
+            return frontier_in(crawl).policy.ranks(np.arange(12, dtype=np.uint32)).tolist()
+
+        once = ranks_after(60)
+        assert frontier_in(crawl).pages.tally.crawled == 12
+        assert max(once) > 0
+        assert ranks_after(60) == once

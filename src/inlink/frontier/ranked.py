@@ -57,9 +57,10 @@ class PageRank(Policy):
     """By un-normalised PageRank: x = c·Pᵀx + (1 − c)·v.
 
     v is 1 for each page; with ``use_scores`` the worth of the page's score (:func:`.policy.worth`); with ``trust`` the
-    page's weight of trust, which is 0 for most pages. Between two rankings, each visit adds its shares to the ranks of
-    the pages that it links to. With ``prior``, the priority is the rank and what :mod:`inlink.factors.prior` adds to
-    it. The priority is multiplied by the factors of :mod:`inlink.factors.table`.
+    page's weight of trust, which is 0 for most pages. Between two rankings, the first visit of a page adds its shares
+    to the ranks of the pages that it links to. With ``prior``, the priority is the rank and what
+    :mod:`inlink.factors.prior` adds to it. The priority is multiplied by the factors of
+    :mod:`inlink.factors.table`.
     """
 
     name = "pagerank"
@@ -287,8 +288,8 @@ class HostDiverse(PageRank):
 class Hits(PageRank):
     """By HITS authority, with ``use_scores`` for a topic: a_j = (1/λ) Σ_{i→j} h_i, h_i = Σ_{i→j} r_j·a_j.
 
-    Before the first ranking, the authority is the number of inlinks. After it, each visit adds h/λ to the authority of
-    the pages that it links to.
+    Before the first ranking, the authority is the number of inlinks. After it, the first visit of a page adds h/λ to
+    the authority of the pages that it links to.
     """
 
     name = "hits"

@@ -7,7 +7,15 @@ from inlink.base.arrays import Float32Array, UInt8Array, UInt16Array, UInt32Arra
 from inlink.base.jit import U0, U1, kernel
 from inlink.reranking.kernels.push import worth
 from inlink.store.format import MERGE, SEED, VISIT
-from inlink.store.kernels.frames import NO_PAGE, head_at, link_count, link_scores_at, links_at, lists
+from inlink.store.kernels.frames import (
+    NO_PAGE,
+    head_at,
+    is_first_visit,
+    link_count,
+    link_scores_at,
+    links_at,
+    lists,
+)
 
 __all__ = [
     "diverse_priorities",
@@ -100,13 +108,17 @@ def give_shares(
     least: float,
     cross_only: bool,
 ) -> None:
-    """For each visit of page u with k links: shares[link] += damping · rank[u] / k. A merged page has one link."""
+    """For each page u with k links: shares[link] += damping · rank[u] / k. A merged page has one link.
+
+    Only the first visit of a page gives shares. Later ones would give them again, so that ranks in a cycle would grow
+    without bound until the next ranking.
+    """
     links = np.empty(_room(frames), uint32)
     place, stop = U0, uint64(len(frames))
     while place < stop:
         head = head_at(frames, place)
         kind = head.kind
-        if kind == VISIT or kind == MERGE:
+        if kind == MERGE or (kind == VISIT and is_first_visit(frames, place)):
             page = uint64(head.page)
             count = links_at(frames, place, links)
             merged = kind == MERGE
@@ -182,7 +194,7 @@ def give_hub_weight(
     by_score: bool,
     cross_only: bool,
 ) -> None:
-    """For each visit of page u: authorities[link] += factor · Σ_links r·a, or 1 while ``factor`` is 0.
+    """For each first visit of a page u: authorities[link] += factor · Σ_links r·a, or 1 while ``factor`` is 0.
 
     A merged page gives its authority to its survivor.
     """
@@ -191,7 +203,7 @@ def give_hub_weight(
     while place < stop:
         head = head_at(frames, place)
         kind = head.kind
-        if kind == VISIT or kind == MERGE:
+        if kind == MERGE or (kind == VISIT and is_first_visit(frames, place)):
             page = uint64(head.page)
             count = links_at(frames, place, links)
             if kind == MERGE:
@@ -269,13 +281,16 @@ def give_estimates(
     damping: float,
     cross_only: bool,
 ) -> None:
-    """For each visit of page u with k links: values[link] += damping · values[u] / k, where ``ranked[link]`` is 0."""
+    """For each page u with k links: values[link] += damping · values[u] / k, where ``ranked[link]`` is 0.
+
+    Only the first visit of a page counts, and the event that merges it.
+    """
     links = np.empty(_room(frames), uint32)
     place, stop = U0, uint64(len(frames))
     while place < stop:
         head = head_at(frames, place)
         kind = head.kind
-        if kind == VISIT or kind == MERGE:
+        if kind == MERGE or (kind == VISIT and is_first_visit(frames, place)):
             page = uint64(head.page)
             count = links_at(frames, place, links)
             merged = kind == MERGE

@@ -35,6 +35,7 @@ __all__ = [
     "f32_at",
     "find_kinds",
     "head_at",
+    "is_first_visit",
     "link_count",
     "link_scores_at",
     "links_at",
@@ -94,6 +95,12 @@ def f32_at(log: UInt8Array, at: uint64) -> float32:
 def link_count(log: UInt8Array, place: uint64) -> uint64:
     """The number of links, pages or leases that the frame at ``place`` lists."""
     return uint64(head_at(log, place).listed)
+
+
+@kernel
+def is_first_visit(log: UInt8Array, place: uint64) -> bool:
+    """Return whether the visit at ``place`` is the first one of its page."""
+    return bool(item_at(log, place + HEAD_SIZE, _VISITED).previous == 0)
 
 
 @kernel
