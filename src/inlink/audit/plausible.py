@@ -33,15 +33,8 @@ def crawl_filters(graph: Graph, folder: str | os.PathLike[str]) -> dict[str, Fil
 
     Parameters
     ----------
-    graph : Graph
-        The crawl's graph, as :func:`inlink.read` gives it.
-    folder : path-like
-        The crawl's folder.
-
-    Raises
-    ------
-    inlink.errors.FolderError
-        If the folder holds no crawl, or is damaged.
+    graph, folder
+        As in :func:`.templates.content_graph`, and so are the errors.
     """
     with CrawledSite(folder) as site:
         content = site.inlinks_of(~template_links(site))

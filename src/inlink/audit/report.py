@@ -37,7 +37,7 @@ def write_html(audit: Audit, path: Path) -> None:
     script = (files("inlink.audit") / "assets" / "report.js").read_text()
     title = f"Audit of {', '.join(audit.hosts[:3]) or audit.crawl}"
     with atomic_file(path) as work, work.open("w", encoding="utf-8", errors="replace") as file:
-        file.write(f"{page_head(title, script)}<header><h1>{html.escape(title)}</h1>\n")
+        file.write(f"{page_head(title, script=script)}<header><h1>{html.escape(title)}</h1>\n")
         file.writelines(_summary(audit))
         file.write("</header>\n<main>\n")
         file.writelines(_depths(audit))

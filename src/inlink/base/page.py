@@ -13,7 +13,7 @@ def csp_hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def page_head(title: str, script: str = "") -> str:
+def page_head(title: str, *, script: str = "", images: bool = False) -> str:
     """Return the beginning of a report, up to its body. Its style sheet is that of all reports.
 
     Parameters
@@ -22,9 +22,13 @@ def page_head(title: str, script: str = "") -> str:
         The title, which is escaped.
     script : str
         The script that the page may run. It is not part of the head.
+    images : bool
+        Whether the page may show images that it contains.
     """
     style = (files("inlink.base") / "assets" / "report.css").read_text()
-    sources = f"style-src 'sha256-{csp_hash(style)}'; img-src data:"
+    sources = f"style-src 'sha256-{csp_hash(style)}'"
+    if images:
+        sources += "; img-src data:"
     if script:
         sources += f"; script-src 'sha256-{csp_hash(script)}'"
     return (

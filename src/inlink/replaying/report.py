@@ -37,7 +37,7 @@ def write_report(result: Replay, path: Path, draw: Draw | None = None) -> None:
     """
     title = f"Replay of {result.web}"
     with atomic_file(path) as work, work.open("w", encoding="utf-8", errors="replace") as file:
-        file.write(f"{page_head(title)}<header><h1>{html.escape(title)}</h1>\n")
+        file.write(f"{page_head(title, images=True)}<header><h1>{html.escape(title)}</h1>\n")
         file.writelines(_summary(result))
         file.write("</header>\n<main>\n")
         for hosts in result.hosts:

@@ -42,7 +42,6 @@ from inlink.store.format import (
     dtype_of,
     size_of,
 )
-from inlink.store.kernels.checks import payload_sound, whole_head
 from inlink.store.kernels.columns import Columns, columns_at
 from inlink.store.kernels.frames import (
     HEAD_SIZE,
@@ -57,18 +56,15 @@ from inlink.store.kernels.frames import (
     u32_at,
     u64_at,
 )
-from inlink.store.kernels.sound import sound
 
 __all__ = [
     "OpenLeases",
-    "best_link_score",
     "count_hosts",
     "does_to_listed",
     "entry",
     "fold",
     "open_leases",
     "step",
-    "trace",
     "waiting",
 ]
 
@@ -303,43 +299,6 @@ def _carry(log: UInt8Array, here: uint64, place: uint64, c: Columns) -> None:
             c.carriers[page] = place + U1
 
 
-@kernel
-def trace(at: UInt64Array, log: UInt8Array, page: uint64, salt: uint64) -> uint64:
-    """Fold the events of one page, as page 0 of small columns; return the end of the last sound frame.
-
-    ``at`` is a table of addresses, see :func:`.columns.columns_at`, and ``salt`` that of the log. All events that made
-    pages known are kept too. Depths, link scores and carried data are left out. All heads are checked, and the events
-    that are used.
-    """
-    c, end = columns_at(at), uint64(len(log))
-    place = U0
-    while place < end and whole_head(log, place, salt):
-        head = head_at(log, place)
-        length, kind, flags = uint64(head.length), head.kind, head.flags
-        first, num_pages = uint64(head.first), uint64(head.first) + uint64(head.new)
-        if place + length > end or first != c.tally[U0].event_pages:
-            break
-        if head.new > 0:
-            _make_known(c, first, num_pages - first, place)
-        if kind == VISIT or kind == FAILED or kind == MERGE:
-            if head.page == page:
-                if not (payload_sound(log, place) and sound(log, place, num_pages)):
-                    break
-                step(c, U0, place, kind, flags, head.score, False)
-        elif does_to_listed(kind):
-            if not (payload_sound(log, place) and sound(log, place, num_pages)):
-                break
-            begin = list_start(log, place)
-            for i in range(U0, uint64(head.listed)):
-                listed, over = entry(log, kind, begin, i)
-                if listed == page:
-                    step(c, U0, place, kind, flags, head.score, over)
-        if (kind == VISIT or kind == SEED) and (flags & (HAS_SCORES | TRUSTED)) == HAS_SCORES:
-            c.tally[U0].scored += U1
-        place += length
-    return place
-
-
 class OpenLeases(NamedTuple):
     """Leases that no event has ended, in the order of their numbers.
 
@@ -443,32 +402,6 @@ def _mark(marks: UInt8Array, number: uint64) -> UInt8Array:
         marks = longer
     marks[number] = 1
     return marks
-
-
-@kernel
-def best_link_score(log: UInt8Array, end: uint64, page: uint64) -> float32:
-    """The best score of a seed or a link to a page in log[:end], by the rules of :func:`fold`.
-
-    It is 0 if there is no score, or if the page became known without a score and got no score above 0. NaN if a list
-    with scores is damaged.
-    """
-    best, place = float32(0), U0
-    while place < end:
-        head = head_at(log, place)
-        scored = (head.flags & (HAS_SCORES | TRUSTED)) == HAS_SCORES
-        if (head.kind == VISIT or head.kind == SEED) and scored:
-            num_pages = uint64(head.first) + uint64(head.new)
-            if not (payload_sound(log, place) and sound(log, place, num_pages)):
-                return float32(np.nan)
-            pages = np.empty(uint64(head.listed), uint32)
-            at = list_end(log, place)
-            for i in range(U0, links_at(log, place, pages)):
-                if pages[i] == page:
-                    score = f32_at(log, at + i * _U4)
-                    if score > best or (head.new > 0 and page >= uint64(head.first)):
-                        best = score
-        place += uint64(head.length)
-    return best
 
 
 @kernel
