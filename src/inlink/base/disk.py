@@ -39,11 +39,16 @@ def described(error: OSError, place: object) -> str:
 
 @contextmanager
 def described_errors(place: object, kind: type[InlinkError] = StoreError) -> Iterator[None]:
-    """Raise an InlinkError in place of each OSError of the block; ``place`` is the file or folder that it works on."""
+    """Raise an InlinkError for an OSError or MemoryError of the block, which works on the file or folder ``place``."""
     try:
         yield
     except OSError as error:
         raise kind(described(error, place)) from error
+    except MemoryError as error:
+        raise kind(
+            f"{place}: not enough memory: close crawls and views that are open in this process, or raise its limit "
+            "(ulimit -v)"
+        ) from error
 
 
 def unwritable(target: Path, error: OSError) -> OutputError:
