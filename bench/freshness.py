@@ -17,10 +17,11 @@ from bench.cli import note
 from inlink.frontier.revisit import DAY, Adaptive, ByValue, ChangeRate, FixedInterval
 from inlink.rank.pagerank import pagerank
 from inlink.replaying.changes import Drawn
+from inlink.replaying.lines import best_fresh_rank
 from inlink.replaying.play import Played, ReplayTask, play
 from inlink.replaying.web import NO_PAGE, web_of_graph
 
-__all__ = ["Switched", "main", "optimum", "site", "weighted_freshness"]
+__all__ = ["Switched", "main", "site", "weighted_freshness"]
 
 MEAN = 1000.0
 """Seconds between two changes of a page whose rate is the mean rate."""
@@ -72,30 +73,6 @@ class Switched(Drawn):
         return float(time + amount / self._later[page])
 
 
-def optimum(ranks: Any, rates: Any, budget: float) -> float:
-    """The greatest rank-weighted freshness under a budget of fetches a second.
-
-    Page i is fetched f times a second, at equal intervals, and is fresh for (f/λ)(1 − e^(−λ/f)) of the time. With
-    z = λ/f, the optimum has (w/λ)(1 − (1 + z)e^(−z)) = μ, or f = 0 if w/λ ≤ μ (Cho & Garcia-Molina 2003). Both
-    equations are solved by bisection.
-    """
-
-    def fetches(threshold: float) -> Any:
-        wanted, low, high = threshold * rates / ranks, np.zeros(len(rates)), np.full(len(rates), 700.0)
-        for _ in range(60):
-            middle = (low + high) / 2
-            above = -np.expm1(-middle) - middle * np.exp(-middle) > wanted
-            low, high = np.where(above, low, middle), np.where(above, middle, high)
-        return np.where(wanted < 1, rates / np.maximum(high, 1e-12), 0.0)
-
-    low, high = 0.0, float((ranks / rates).max())
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if fetches(middle).sum() > budget else (low, middle)
-    often = np.maximum(fetches(high), 1e-300)
-    return float((ranks * -np.expm1(-rates / often) * often / rates).sum() / ranks.sum())
-
-
 def weighted_freshness(played: Played, ranks: Any, begin: float, end: float) -> float:
     """The mean share of the rank whose copies are current, between two times in seconds."""
     some = np.flatnonzero(played.copies != NO_PAGE)
@@ -131,7 +108,7 @@ def _share(pages: int, seed: int, budget: float, schedule: Any, slowness: float,
     played = play(web_of_graph(graph, "site", 0), task, changes=Switched(rates, later, length / 2, seed))
     end = min(length, float(played.times[-1]))
     begin = (0.75 if switch else 0.5) * length
-    return weighted_freshness(played, ranks, begin, end) / optimum(ranks, later, a_second)
+    return weighted_freshness(played, ranks, begin, end) / best_fresh_rank(ranks, later, a_second)
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from bench.freshness import Switched, optimum, weighted_freshness
+from bench.freshness import Switched, weighted_freshness
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +18,7 @@ from inlink.frontier import byvalue
 from inlink.frontier.byvalue import ages_of, intervals, kinds_of, threshold_of, value_of
 from inlink.frontier.revisit import DAY, ByValue, FixedInterval, History
 from inlink.rank.pagerank import pagerank
+from inlink.replaying.lines import best_fresh_rank
 from inlink.replaying.play import ReplayTask, play
 from inlink.replaying.web import web_of_graph
 
@@ -51,21 +52,6 @@ def test_the_table_is_the_inverse_of_the_formula(found, age):
     value = np.log(value_of(shapes, np.array([age])))
     assert ages_of(kinds, value)[0] == pytest.approx(age, rel=1e-3)
     assert ages_of(kinds_of(np.array([20.0])), np.array([math.log(21 / 20) + 0.1]))[0] == math.inf
-
-
-def test_the_optimum_of_equal_pages_is_the_closed_form():
-    """Equal pages are fetched equally often: B/n times a second."""
-    for often in (0.25, 1.0, 4.0):
-        best = optimum(np.ones(7), np.full(7, 2.0), 7 * 2.0 * often)
-        assert best == pytest.approx(often * (1 - math.exp(-1 / often)), rel=1e-6)
-
-
-def test_no_other_division_of_the_budget_is_better_than_the_optimum():
-    ranks, rates, budget = np.array([1.0, 3.0, 0.2]), np.array([0.5, 2.0, 9.0]), 1.7
-    best, dice = optimum(ranks, rates, budget), np.random.default_rng(1)
-    often = dice.dirichlet(np.ones(3), 20_000) * budget
-    freshness = ((ranks * -np.expm1(-rates / often) * often / rates).sum(1) / ranks.sum()).max()
-    assert best - 1e-3 < freshness <= best + 1e-9
 
 
 @given(
@@ -259,7 +245,7 @@ def test_most_of_the_rank_that_the_optimum_keeps_current_is_kept():
         task = ReplayTask("host-diverse", [0], 1500, settings, 1, 0.2)
         played = play(web_of_graph(graph, "site", 0), task, changes=Switched(rates, rates, 0.0, 5))
         end = float(played.times[-1])
-        shares.append(weighted_freshness(played, ranks, end / 2, end) / optimum(ranks, rates, budget))
+        shares.append(weighted_freshness(played, ranks, end / 2, end) / best_fresh_rank(ranks, rates, budget))
     fixed, by_value = shares
     assert fixed + 0.05 < by_value
     assert 0.93 < by_value < 1.05

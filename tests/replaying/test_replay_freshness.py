@@ -13,7 +13,8 @@ from inlink import Graph, VirtualClock
 from inlink.errors import FolderError
 from inlink.frontier.revisit import Adaptive, FixedInterval
 from inlink.replaying.archived import web_of_archive
-from inlink.replaying.changes import Drawn, RecordedChanges, freshness_of
+from inlink.replaying.changes import Drawn, RecordedChanges, counted_copies, fresh_rank_of, freshness_of
+from inlink.replaying.lines import best_fresh_rank
 from inlink.replaying.play import ReplayTask, play
 from inlink.replaying.recording import web_of_crawl
 from inlink.replaying.web import NO_PAGE, web_of_graph
@@ -65,12 +66,8 @@ def histories(draw):
 @given(histories())
 def test_freshness_is_what_brute_force_counts(history):
     fetches, watched = history
-    values, mean, left_out = freshness_of(
-        np.array([NO_PAGE if page is None else page for page, _, _ in fetches], np.uint32),
-        np.array([time for _, time, _ in fetches]),
-        np.array([stale for _, _, stale in fetches]),
-        None if watched is None else np.array(watched, np.float64),
-    )
+    copies, times, _ = counted(history)
+    values, mean = freshness_of(copies, times)
     wanted = [brute_freshness(fetches, watched, time) for _, time, _ in fetches]
     assert [None if math.isnan(value) else value for value in values] == pytest.approx(wanted)
     # All times are whole numbers, so halves between them have the freshness of their intervals.
@@ -80,7 +77,79 @@ def test_freshness_is_what_brute_force_counts(history):
     assert mean == pytest.approx(np.mean(known) if known else math.nan, nan_ok=True)
     held = {page: k for k, (page, _, _) in enumerate(fetches) if page is not None}
     counts = [brute_freshness([fetches[k]], watched, float(last)) is not None for k in held.values()]
-    assert left_out == counts.count(False)
+    assert copies.left_out == counts.count(False)
+
+
+def counted(history):
+    """The copies of a history that count, the ends of its fetches, and the times between which pages are watched."""
+    fetches, watched = history
+    times = np.array([time for _, time, _ in fetches])
+    spans = None if watched is None else np.array(watched, np.float64)
+    pages = np.array([NO_PAGE if page is None else page for page, _, _ in fetches], np.uint32)
+    return counted_copies(pages, times, np.array([stale for _, _, stale in fetches]), spans), times, spans
+
+
+RANKS = (0.5, 0.25, 0.0, 0.125)
+
+
+def brute_fresh_rank(fetches, watched, moment):
+    """The share of the rank of all pages that are watched at a moment whose copies are current; None without rank."""
+    whole, fresh = 0.0, 0.0
+    for page, rank in enumerate(RANKS):
+        begin, end = watched[page] if watched else (-math.inf, math.inf)
+        if not begin <= moment < end:
+            continue
+        whole += rank
+        held = [(time, stale) for other, time, stale in fetches if other == page and time <= moment]
+        fresh += rank * (bool(held) and held[-1][0] >= begin and moment < held[-1][1])
+    return fresh / whole if whole else None
+
+
+@given(histories())
+def test_fresh_rank_is_what_brute_force_counts(history):
+    fetches, watched = history
+    copies, times, spans = counted(history)
+    values, mean = fresh_rank_of(copies, times, np.array(RANKS), spans)
+    wanted = [brute_fresh_rank(fetches, watched, time) for _, time, _ in fetches]
+    assert [None if math.isnan(value) else value for value in values] == pytest.approx(wanted)
+    between = [brute_fresh_rank(fetches, watched, k + 0.5) for k in range(int(fetches[-1][1]))]
+    known = [value for value in between if value is not None] or [
+        value for value in wanted if value is not None
+    ]
+    assert mean == pytest.approx(np.mean(known) if known else math.nan, nan_ok=True)
+
+
+def test_the_optimum_of_equal_pages_is_the_closed_form():
+    """Equal pages are fetched equally often: B/n times a second."""
+    for often in (0.25, 1.0, 4.0):
+        best = best_fresh_rank(np.ones(7), np.full(7, 2.0), 7 * 2.0 * often)
+        assert best == pytest.approx(often * (1 - math.exp(-1 / often)), rel=1e-6)
+
+
+def test_no_other_division_of_the_budget_is_better_than_the_best_fresh_rank():
+    ranks, rates, budget = np.array([1.0, 3.0, 0.2]), np.array([0.5, 2.0, 9.0]), 1.7
+    best, dice = best_fresh_rank(ranks, rates, budget), np.random.default_rng(1)
+    often = dice.dirichlet(np.ones(3), 20_000) * budget
+    freshness = ((ranks * -np.expm1(-rates / often) * often / rates).sum(1) / ranks.sum()).max()
+    assert best - 1e-3 < freshness <= best + 1e-9
+
+
+def test_the_optimum_is_a_line_of_drawn_changes_and_no_schedule_is_above_it(star):
+    """With enough time, a fixed interval keeps about as much rank fresh as it can, and never more than the optimum."""
+    replayed = {
+        interval: inlink.replay(
+            star, policies=["breadth-first", "random"], seeds=[[0]], budget=3000, marks=[1.0], host_pages=[0],
+            changes=300.0, settings={"revisit": FixedInterval(interval)}, fetch_seconds=1.0, tau=False,
+        )
+        for interval in (100.0, 300.0)
+    }  # fmt: skip
+    for result in replayed.values():
+        best = result.values("optimum of revisits", "fresh-rank")
+        assert result.values("breadth-first", "fresh-rank")[0] < best[0]
+        assert result.values("optimum of revisits", "pagerank") == []
+        assert "optimum of revisits" in [row[0] for row in result.table("fresh-rank")[1]]
+    recorded = inlink.replay(star, policies=["random"], seeds=[[0]], budget=300, marks=[1.0], tau=False)
+    assert "optimum of revisits" not in recorded.orders
 
 
 def test_drawn_changes_are_a_poisson_process_of_each_page():
@@ -115,7 +184,7 @@ def test_a_fixed_interval_has_the_freshness_of_the_formula(star, ratio):
     assert found.values("breadth-first", "freshness") == pytest.approx([math.log1p(ratio) / ratio], abs=0.02)
     # All pages are fetched at the same moment, so after each round all copies are current.
     assert found.values("breadth-first", "freshness", 1.0) == [1.0]
-    assert found.measures[-1] == "freshness"
+    assert found.measures[-2:] == ["freshness", "fresh-rank"]
     assert "sort bound" in {run.order for run in found.runs}
     assert found.values("sort bound", "freshness") == []
 
@@ -260,4 +329,4 @@ def test_an_archive_knows_changes_of_pages_that_it_has_several_times(tmp_path):
         path, policies=["breadth-first"], seeds=[["http://a.example/"]], budget=4, marks=[1.0], tau=False,
         settings={"revisit": FixedInterval(15.0)},
     )  # fmt: skip
-    assert found.measures[-1] == "freshness"
+    assert found.measures[-2:] == ["freshness", "fresh-rank"]

@@ -22,13 +22,13 @@ from inlink.plot.style import FAINT, FIRST, SECOND, axes_for, called, dress, lab
 from inlink.rank.pagerank import pagerank
 from inlink.rank.ranking import Ranking
 from inlink.replaying.measures import MEASURES
-from inlink.replaying.result import BOUND, GREEDY, LOOK_AHEAD, Replay
+from inlink.replaying.result import BOUND, GREEDY, LOOK_AHEAD, OPTIMUM, Replay
 
 # Maximum number of points that get dots.
 FEW = 50
 # Smaller errors are drawn here. Ranks sum to 1, so rounding alone causes errors of this size.
 LEAST = 1e-16
-DASHES = {GREEDY: ":", LOOK_AHEAD: "--", BOUND: "-."}
+DASHES = {GREEDY: ":", LOOK_AHEAD: "--", BOUND: "-.", OPTIMUM: "--"}
 
 
 def degrees(graph: GraphLike, *, ax: Axes | None = None) -> Axes:
@@ -279,7 +279,7 @@ def orders(
     for order in replay.orders:
         line = order in DASHES
         runs = [run for run in replay.runs if run.order == order and (line or run.hosts == hosts)]
-        # The lines have no freshness.
+        # A line has some of the measures.
         runs = [run for run in runs if measure in run.measures]
         if not runs:
             continue

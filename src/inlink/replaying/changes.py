@@ -8,6 +8,9 @@ next change of its page, and is replaced by the next fetch of the page.
 differ: they are drawn from an exponential distribution. The times of a page depend only on the seed and the page's
 number, so all policies meet the same changes.
 
+**Fresh rank** is the share of the PageRank of all pages whose copies are current. A page that was not fetched yet has
+no copy, so it counts as not current.
+
 **Recorded changes** are visits that found another content hash than the visit before, in a crawl or in an archive. The
 recording does not know when the page changed between these visits, so the change counts from the visit that found it.
 Nothing is known of a page before its first visit with a hash, and after its last. A copy that is fetched outside this
@@ -16,6 +19,7 @@ time does not count, and a copy that is fetched inside counts up to its end.
 
 import math
 from bisect import bisect_right
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,6 +30,9 @@ _WORD = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 _SLOWEST = 1e-9
 """The smallest rate of a page, as a multiple of the mean rate."""
+
+_ROUNDING = 1e-12
+"""Sums of ranks below this are 0."""
 
 
 class Drawn:
@@ -43,13 +50,17 @@ class Drawn:
         self._mean, self._seed = mean, seed
         self._known: dict[int, tuple[float, int, float]] = {}
 
+    def rate(self, page: int) -> float:
+        """The mean number of changes of a page in a second."""
+        return max(_exponential(self._seed, page, 0), _SLOWEST) / self._mean
+
     def at(self, page: int, time: float) -> tuple[int, float]:
         """Return the number of changes of a page up to a time, and the time of its next change: infinity for never.
 
         For each page, the times of the calls must not decrease.
         """
         if page not in self._known:
-            scale = self._mean / max(_exponential(self._seed, page, 0), _SLOWEST)
+            scale = 1 / self.rate(page)
             self._known[page] = scale, 0, scale * _exponential(self._seed, page, 1)
         scale, count, following = self._known[page]
         while following <= time:
@@ -102,10 +113,32 @@ def changes_of(web: Web, mean: float | None, seed: int) -> Changes | None:
     return RecordedChanges(web) if has_changes(web) else None
 
 
-def freshness_of(
+class Copies(NamedTuple):
+    """The copies of a replay that count.
+
+    Attributes
+    ----------
+    pages : uint32[k]
+        Their pages.
+    begins, ends : float64[k]
+        The times from which, and up to which, each copy counts, in seconds; infinity if it is never replaced.
+    current : float64[k]
+        The time up to which it is current, at most its end.
+    left_out : int
+        The number of copies at the end of the replay that do not count.
+    """
+
+    pages: UInt32Array
+    begins: Float64Array
+    ends: Float64Array
+    current: Float64Array
+    left_out: int
+
+
+def counted_copies(
     copies: UInt32Array, times: Float64Array, stale: Float64Array, watched: Float64Array | None
-) -> tuple[Float64Array, float, int]:
-    """Return the freshness of the copies of a replay.
+) -> Copies:
+    """Return the copies of a replay whose changes are known.
 
     Parameters
     ----------
@@ -118,15 +151,6 @@ def freshness_of(
     watched : float64[n, 2] or None
         The first and the last time between which the changes of each page are known; NaN if never. None: all changes
         are known.
-
-    Returns
-    -------
-    float64[k]
-        The freshness at the end of each fetch; NaN while no copy counts.
-    float
-        Its mean over the time in which a copy counts; if no time passes, over the fetches. NaN if no copy counts.
-    int
-        The number of copies at the end that do not count.
     """
     some = np.flatnonzero(copies != NO_PAGE)
     pages, begins = copies[some], times[some]
@@ -134,29 +158,101 @@ def freshness_of(
     held = int((ends == np.inf).sum())
     if watched is not None:
         counted = (watched[pages, 0] <= begins) & (begins <= watched[pages, 1])
-        some, begins = some[counted], begins[counted]
-        ends = np.minimum(ends[counted], watched[pages[counted], 1])
-    current = np.sort(np.minimum(ends, stale[some]))
-    begins, ends = np.sort(begins), np.sort(ends)
+        some, pages, begins = some[counted], pages[counted], begins[counted]
+        ends = np.minimum(ends[counted], watched[pages, 1])
+    last = times[-1] if len(times) else 0.0
+    return Copies(pages, begins, ends, np.minimum(ends, stale[some]), held - int((ends > last).sum()))
+
+
+def freshness_of(copies: Copies, times: Float64Array) -> tuple[Float64Array, float]:
+    """Return the share of the copies that are current.
+
+    Parameters
+    ----------
+    copies : Copies
+        The copies that count.
+    times : float64[k]
+        The end of each fetch, in seconds, increasing.
+
+    Returns
+    -------
+    float64[k]
+        The freshness at the end of each fetch; NaN while no copy counts.
+    float
+        Its mean over the time in which a copy counts; if no time passes, over the fetches. NaN if no copy counts.
+    """
+    alike = np.ones(len(copies.pages))
+    return _share(
+        times,
+        _Sum(copies.begins, copies.current, alike),
+        _Sum(copies.begins, copies.ends, alike),
+    )
+
+
+def fresh_rank_of(
+    copies: Copies, times: Float64Array, ranks: Float64Array, watched: Float64Array | None
+) -> tuple[Float64Array, float]:
+    """Return the share of the rank of all pages whose copies are current.
+
+    Parameters
+    ----------
+    copies : Copies
+        The copies that count.
+    times : float64[k]
+        The end of each fetch, in seconds, increasing.
+    ranks : float64[n]
+        The ranks of the pages, at least 0; 0 for a page that the seeds do not reach.
+    watched : float64[n, 2] or None
+        As for :func:`counted_copies`. A page counts between these times only.
+
+    Returns
+    -------
+    float64[k]
+        The share at the end of each fetch; NaN while no page counts.
+    float
+        Its mean, as for :func:`freshness_of`.
+    """
+    fresh = _Sum(copies.begins, copies.current, ranks[copies.pages])
+    if watched is None:
+        ever = np.array([-np.inf])
+        return _share(times, fresh, _Sum(ever, -ever, np.array([ranks.sum()])))
+    counted = np.flatnonzero(~np.isnan(watched[:, 0]))
+    return _share(times, fresh, _Sum(watched[counted, 0], watched[counted, 1], ranks[counted]))
+
+
+class _Sum:
+    """The sum of the weights of all spans of time that hold a moment. A span ends before its end."""
+
+    def __init__(self, begins: Float64Array, ends: Float64Array, weights: Float64Array) -> None:
+        self.corners = np.concatenate([begins, ends])
+        order = np.argsort(self.corners, kind="stable")
+        self._sorted = self.corners[order]
+        self._sums = np.concatenate([[0.0], np.cumsum(np.concatenate([weights, -weights])[order])])
+
+    def at(self, moments: Float64Array) -> Float64Array:
+        sums: Float64Array = self._sums[np.searchsorted(self._sorted, moments, "right")]
+        return sums
+
+
+def _share(times: Float64Array, fresh: _Sum, whole: _Sum) -> tuple[Float64Array, float]:
+    """Return a share at the end of each fetch, and its mean over the time; NaN where the whole is 0."""
 
     def at(moments: Float64Array) -> Float64Array:
-        started = np.searchsorted(begins, moments, "right")
-        counted = started - np.searchsorted(ends, moments, "right")
-        fresh = started - np.searchsorted(current, moments, "right")
-        share: Float64Array = np.where(counted > 0, fresh / np.maximum(counted, 1), np.nan)
-        return share
+        # Sums of ranks that came and went are rounded.
+        counted = whole.at(moments)
+        share: Float64Array = np.where(
+            counted > _ROUNDING, fresh.at(moments) / np.maximum(counted, _ROUNDING), np.nan
+        )
+        return np.clip(share, 0.0, 1.0)
 
     values, last = at(times), times[-1] if len(times) else 0.0
-    corners = np.unique(np.concatenate([begins, ends, current, [last]]))
-    corners = corners[corners <= last]
+    corners = np.unique(np.concatenate([fresh.corners, whole.corners, [0.0, last]]))
+    corners = corners[(corners >= 0.0) & (corners <= last)]
     shares, spans = at(corners[:-1]), np.diff(corners)
     counted = ~np.isnan(shares)
     if spans[counted].sum() > 0:
-        mean = float((shares * spans)[counted].sum() / spans[counted].sum())
-    else:
-        mean = float(np.nanmean(values)) if not np.isnan(values).all() else math.nan
-    not_counted = held - int((ends > last).sum())
-    return values, mean, not_counted
+        return values, float((shares * spans)[counted].sum() / spans[counted].sum())
+    return values, float(np.nanmean(values)) if not np.isnan(values).all() else math.nan
 
 
 def _replaced(pages: UInt32Array, begins: Float64Array) -> Float64Array:

@@ -11,6 +11,12 @@ precedence ordering and linear delay penalties", SIAM J. Appl. Math. 23 (1972)).
 either. The largest mean is found by W. Dinkelbach, "On nonlinear fractional programming", Management Science 13 (1967).
 
 **The sort bound** is the sum of the k largest values among the pages that can be reached. No order collects more.
+
+**The optimum of revisits** is the greatest expected share of fresh rank with a number of fetches a second, if all rates
+of changes are known. Page i of rank w changes λ times a second and is fetched f times a second, at equal intervals. It
+is current for (f/λ)(1 − e^(−λ/f)) of the time. With z = λ/f, the optimum has (w/λ)(1 − (1 + z)e^(−z)) = μ, or f = 0 if
+w/λ ≤ μ (J. Cho, H. Garcia-Molina, "Effective page refresh policies for Web crawlers", TODS 2003). Both equations are
+solved by bisection.
 """
 
 from collections.abc import Callable
@@ -75,3 +81,35 @@ def sort_bound(values: Float64Array, reached: BoolArray, budget: int) -> Float64
     sums = np.cumsum(best)
     short = budget - len(sums)
     return np.concatenate([sums, np.full(short, sums[-1] if len(sums) else 0.0)]) if short > 0 else sums
+
+
+def best_fresh_rank(ranks: Float64Array, rates: Float64Array, budget: float) -> float:
+    """Return the optimum of revisits, a share of the sum of all ranks.
+
+    Parameters
+    ----------
+    ranks : float64[n]
+        The ranks of the pages; at least one is above 0.
+    rates : float64[n]
+        Their changes a second, above 0.
+    budget : float
+        Fetches a second, above 0.
+    """
+    some = ranks > 0
+    ranks, rates = ranks[some], rates[some]
+
+    def fetches(threshold: float) -> Float64Array:
+        wanted, low, high = threshold * rates / ranks, np.zeros(len(rates)), np.full(len(rates), 700.0)
+        for _ in range(60):
+            middle = (low + high) / 2
+            above = -np.expm1(-middle) - middle * np.exp(-middle) > wanted
+            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        often: Float64Array = np.where(wanted < 1, rates / np.maximum(high, 1e-12), 0.0)
+        return often
+
+    low, high = 0.0, float((ranks / rates).max())
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if fetches(middle).sum() > budget else (low, middle)
+    often = np.maximum(fetches(high), 1e-300)
+    return float((ranks * -np.expm1(-rates / often) * often / rates).sum() / ranks.sum())

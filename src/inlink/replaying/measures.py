@@ -19,10 +19,11 @@ MEASURES = {
     "score": "Share of their content scores",
     "relevant": "Share of their relevant pages",
     "freshness": "Share of the copies that are current",
+    "fresh-rank": "Share of the PageRank of all pages that can be reached whose copies are current",
 }
-"""Measures. All but the last add up the values of pages; a value is at least 0."""
+"""Measures. All but the last two add up the values of pages; a value is at least 0."""
 
-FRESHNESS = "freshness"
+FRESHNESS, FRESH_RANK = "freshness", "fresh-rank"
 
 POINTS = 100
 """Number of points of a curve that are kept."""

@@ -22,11 +22,12 @@ from inlink.graph.graph import Graph, Rows
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.graph.source import level_of
 from inlink.replaying.arguments import ReplayArguments
-from inlink.replaying.changes import freshness_of, has_changes
+from inlink.replaying.changes import Drawn, counted_copies, fresh_rank_of, freshness_of, has_changes
 from inlink.replaying.checks import ReplayPlan, checked, seed_sets
 from inlink.replaying.jobs import Done, performed
-from inlink.replaying.lines import line, sort_bound, sorted_rows
+from inlink.replaying.lines import best_fresh_rank, line, sort_bound, sorted_rows
 from inlink.replaying.measures import (
+    FRESH_RANK,
     FRESHNESS,
     MEASURES,
     Curve,
@@ -37,7 +38,7 @@ from inlink.replaying.measures import (
     worth_of,
 )
 from inlink.replaying.play import Played, ReplayTask
-from inlink.replaying.result import BOUND, GREEDY, LOOK_AHEAD, Replay, Run
+from inlink.replaying.result import BOUND, GREEDY, LOOK_AHEAD, OPTIMUM, Replay, Run
 from inlink.replaying.web import Web, web_of_graph, with_noise
 
 Source = str | os.PathLike[str] | GraphLike
@@ -79,7 +80,7 @@ def replay(source: Source, **arguments: Unpack[ReplayArguments]) -> Replay:
     host_pages : sequence of int or None
         Numbers of pages of guessed hosts, for a graph whose names are no URLs; 0 is one host. None is 256.
     lines : bool
-        Add clairvoyant greedy, look-ahead and the sort bound.
+        Add clairvoyant greedy, look-ahead and the sort bound; with ``changes``, the optimum of revisits.
     tau : bool
         Compare the ranks of the crawled part with those of the whole, by Kendall's τ.
     relevant : float
@@ -280,7 +281,11 @@ class Replaying:
 
     @property
     def _measures(self) -> list[str]:
-        return [name for name in MEASURES if name in self._worth or (name == FRESHNESS and self._fresh)]
+        return [
+            name
+            for name in MEASURES
+            if name in self._worth or (name in (FRESHNESS, FRESH_RANK) and self._fresh)
+        ]
 
     def run(self) -> None:
         """Make all replays."""
@@ -331,6 +336,7 @@ class Replaying:
         for number, replayed in enumerate(self._webs):
             for place in whole:
                 runs += self._runs(replayed, place, self._played[number, place])
+        optimum = [OPTIMUM] if plan.changes is not None else []
         if plan.lines:
             rows = sorted_rows(web.graph, self._worth["pagerank"])
             for place in whole:
@@ -341,7 +347,7 @@ class Replaying:
             pages=web.num_pages,
             links=len(web.links),
             notes={what: count for what, count in web.notes.items() if count},
-            orders=[*plan.names, *([*LINES.values(), BOUND] if plan.lines else [])],
+            orders=[*plan.names, *([*LINES.values(), BOUND, *optimum] if plan.lines else [])],
             baseline=plan.baseline,
             marks=self._marks,
             measures=self._measures,
@@ -366,7 +372,7 @@ class Replaying:
             timed = len(times) > 0 and times[-1] > 0
             then = [int(np.searchsorted(times, moment, "right")) for moment in moments] if timed else []
             harvests = self._harvests(home, start)
-            fresh, more = self._freshness(done.played, start.budget, counts)
+            fresh, more = self._freshness(done.played, start, counts)
             runs.append(
                 Run(
                     hosts=web.hosts,
@@ -392,15 +398,23 @@ class Replaying:
         return runs
 
     def _freshness(
-        self, played: Played, budget: int, counts: Sequence[int]
+        self, played: Played, start: _Start, counts: Sequence[int]
     ) -> tuple[dict[str, Curve], dict[str, int]]:
-        """Return the freshness of a replay as a measure, and the number of copies that it leaves out."""
+        """Return the measures of freshness, and the number of copies that they leave out."""
         if not self._fresh:
             return {}, {}
         watched = None if self._plan.changes is not None else self._webs[0].watched
-        values, mean, unknown = freshness_of(played.copies, played.times, played.stale, watched)
-        left_out = {"copies whose changes are not recorded": unknown} if unknown else {}
-        return {FRESHNESS: curve_of(values, counts, area=mean, budget=budget)}, left_out
+        copies = counted_copies(played.copies, played.times, played.stale, watched)
+        ranks = np.where(start.reached, self._worth["pagerank"], 0.0)
+        shares = {
+            FRESHNESS: freshness_of(copies, played.times),
+            FRESH_RANK: fresh_rank_of(copies, played.times, ranks, watched),
+        }
+        left_out = {"copies whose changes are not recorded": copies.left_out} if copies.left_out else {}
+        return {
+            name: curve_of(values, counts, area=mean, budget=start.budget)
+            for name, (values, mean) in shares.items()
+        }, left_out
 
     def _harvests(self, home: UInt32Array, start: _Start) -> dict[str, Float64Array]:
         return {
@@ -423,14 +437,33 @@ class Replaying:
             / max(float(values[start.reached].sum()), 1e-300)
             for name, values in self._worth.items()
         }
+        curves = {
+            label: {name: curve_of(harvest, counts) for name, harvest in harvests.items()}
+            for label, harvests in by_label.items()
+        }
+        if (best := self._best_fresh_rank(place)) is not None:
+            curves[OPTIMUM] = {FRESH_RANK: curve_of(np.full(start.budget, best), counts, area=best)}
         return [
             Run(
                 hosts=web.hosts, order=label, set=place, reached=start.pages, budget=start.budget,
-                fetches=start.budget, counts={}, seconds=[], by_time={}, tau=[], wasted=[],
-                measures={name: curve_of(harvest, counts) for name, harvest in harvests.items()},
+                fetches=start.budget, counts={}, seconds=[], by_time={}, tau=[], wasted=[], measures=measures,
             )
-            for label, harvests in by_label.items()
+            for label, measures in curves.items()
         ]  # fmt: skip
+
+    def _best_fresh_rank(self, place: int) -> float | None:
+        """The optimum of revisits with as many fetches a second as the baseline makes; None without drawn changes."""
+        plan, reached = self._plan, self._starts[place].reached
+        base = next(
+            done.played for done in self._played[0, place] if policy_name(done.task.policy) == plan.baseline
+        )
+        if plan.changes is None or not len(base.times) or not base.times[-1]:
+            return None
+        drawn = Drawn(plan.changes, plan.random_seed)
+        rates = np.array([drawn.rate(page) for page in np.flatnonzero(reached).tolist()])
+        return best_fresh_rank(
+            self._worth["pagerank"][reached], rates, len(base.times) / float(base.times[-1])
+        )
 
 
 def _trusted_in(web: Web, path: str | None) -> dict[int, float] | None:

@@ -16,6 +16,7 @@ from inlink.errors import OutputError, ParameterError
 from inlink.replaying.measures import Curve
 
 GREEDY, LOOK_AHEAD, BOUND = "clairvoyant greedy (no bound)", "look-ahead", "sort bound"
+OPTIMUM = "optimum of revisits"
 """The names of the lines that are drawn beside the policies."""
 
 FORMAT = 1
