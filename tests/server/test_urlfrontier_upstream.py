@@ -14,6 +14,8 @@ OK, SKIPPED, FAIL = 0, 1, 2
 HOST, OTHER = "www.mysite.com", "another.example"
 SITE = f"https://{HOST}"
 NOW = int(time.time())
+DAY = 86_400
+"""Seconds: this far after the start of a run is the future for all of its tests."""
 
 
 @pytest.fixture
@@ -109,7 +111,7 @@ def dump(client: Frontier) -> list:
 
 
 def test_round_trip(client):
-    later = NOW + 3600
+    later = NOW + DAY
     assert {status for _, status in client.put(
         client.discovered("http://example.com/discovered", source=["seed"]),
         client.known("http://example.com/done"),
@@ -152,9 +154,9 @@ def filled(client):
         client.discovered(urls[0], key=HOST, meta1=["md1"]),
         client.discovered(urls[1], key=HOST, meta1=["md2"]),
         client.known(urls[1], key=HOST, meta1=["md2"]),
-        client.known(urls[2], NOW + 3600, key=HOST, meta3=["md3"]),
-        client.known(f"https://{OTHER}/secondqueue", NOW + 3600, key=OTHER, meta4=["md4"]),
-        client.known("https://www.delete.me/tobedeleted", NOW + 3600, key="www.delete.me"),
+        client.known(urls[2], NOW + DAY, key=HOST, meta3=["md3"]),
+        client.known(f"https://{OTHER}/secondqueue", NOW + DAY, key=OTHER, meta4=["md4"]),
+        client.known("https://www.delete.me/tobedeleted", NOW + DAY, key="www.delete.me"),
     )
     return client
 
@@ -180,7 +182,7 @@ def test_updating_or_completing_a_url_keeps_its_creation_date(client, monkeypatc
     client.put(client.discovered(f"{SITE}/a"), client.discovered(f"{SITE}/b"))
     before = [client.ask("GetURLStatus", url=f"{SITE}/{name}").creation_date for name in "ab"]
     time.sleep(1.1)
-    client.put(client.known(f"{SITE}/a", NOW + 3600), client.known(f"{SITE}/b"))
+    client.put(client.known(f"{SITE}/a", NOW + DAY), client.known(f"{SITE}/b"))
     assert [client.ask("GetURLStatus", url=f"{SITE}/{name}").creation_date for name in "ab"] == before
 
 
@@ -208,7 +210,7 @@ ANSWERS: list[dict] = [
 def test_date_zero_ends_a_date(tmp_path, leased, revisit):
     """After any answer with a date, an answer with date 0 ends it, whether or not a client holds the URL."""
     with frontier(clients=tmp_path / "clients", revisit=revisit, retry_seconds=0.0) as client:
-        pairs = list(itertools.product(range(len(ANSWERS)), range(len(ANSWERS)), (1, NOW + 1000)))
+        pairs = list(itertools.product(range(len(ANSWERS)), range(len(ANSWERS)), (1, NOW + DAY)))
         urls = {pair: f"{SITE}/{'-'.join(map(str, pair))}" for pair in pairs}
         client.put_batch(*map(client.info, urls.values()))
         if leased:
@@ -228,7 +230,7 @@ def test_date_zero_ends_a_date(tmp_path, leased, revisit):
 
 def test_max_urls_per_queue_takes_the_oldest_first(tmp_path):
     with frontier(clients=tmp_path / "clients", policy="date") as client:
-        dates = {"a": -100, "b": 300, "c": -50, "d": -51, "e": -49}
+        dates = {"a": -100, "b": DAY, "c": -50, "d": -51, "e": -49}
         client.put(*(client.known(f"{SITE}/{name}", NOW + seconds) for name, seconds in dates.items()))
         assert got(client, max_urls_per_queue=2) == [f"{SITE}/a", f"{SITE}/d"]
         assert got(client) == [f"{SITE}/c", f"{SITE}/e"]

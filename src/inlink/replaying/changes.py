@@ -113,7 +113,7 @@ def changes_of(web: Web, mean: float | None, seed: int) -> Changes | None:
     return RecordedChanges(web) if has_changes(web) else None
 
 
-class Copies(NamedTuple):
+class HeldCopies(NamedTuple):
     """The copies of a replay that count.
 
     Attributes
@@ -137,7 +137,7 @@ class Copies(NamedTuple):
 
 def counted_copies(
     copies: UInt32Array, times: Float64Array, stale: Float64Array, watched: Float64Array | None
-) -> Copies:
+) -> HeldCopies:
     """Return the copies of a replay whose changes are known.
 
     Parameters
@@ -161,15 +161,15 @@ def counted_copies(
         some, pages, begins = some[counted], pages[counted], begins[counted]
         ends = np.minimum(ends[counted], watched[pages, 1])
     last = times[-1] if len(times) else 0.0
-    return Copies(pages, begins, ends, np.minimum(ends, stale[some]), held - int((ends > last).sum()))
+    return HeldCopies(pages, begins, ends, np.minimum(ends, stale[some]), held - int((ends > last).sum()))
 
 
-def freshness_of(copies: Copies, times: Float64Array) -> tuple[Float64Array, float]:
+def freshness_of(copies: HeldCopies, times: Float64Array) -> tuple[Float64Array, float]:
     """Return the share of the copies that are current.
 
     Parameters
     ----------
-    copies : Copies
+    copies : HeldCopies
         The copies that count.
     times : float64[k]
         The end of each fetch, in seconds, increasing.
@@ -190,13 +190,13 @@ def freshness_of(copies: Copies, times: Float64Array) -> tuple[Float64Array, flo
 
 
 def fresh_rank_of(
-    copies: Copies, times: Float64Array, ranks: Float64Array, watched: Float64Array | None
+    copies: HeldCopies, times: Float64Array, ranks: Float64Array, watched: Float64Array | None
 ) -> tuple[Float64Array, float]:
     """Return the share of the rank of all pages whose copies are current.
 
     Parameters
     ----------
-    copies : Copies
+    copies : HeldCopies
         The copies that count.
     times : float64[k]
         The end of each fetch, in seconds, increasing.
