@@ -16,6 +16,7 @@ from inlink.base.folder import Folder, building
 from inlink.crawl.asof import as_of
 from inlink.factors.parts import combined
 from inlink.frontier.adoption import adopt
+from inlink.frontier.ranked import HostDiverse
 from inlink.reranking.sections import TURN
 
 BOOKS, CHAPTERS = 4, 12
@@ -283,3 +284,22 @@ def replace_sections(folder, sections: np.ndarray | None) -> None:
         if sections is not None:
             writer.write("sections", sections)
         writer.header.meta = meta | {"sections": int(sections is not None)}
+
+
+class OnlyRank(HostDiverse):
+    takes_expected = takes_sections = False
+
+
+def test_a_subclass_that_takes_neither_sections_nor_expected_rank_has_rank_divided_by_depth(tmp_path):
+    """The kernel of the class reads both columns."""
+    with inlink.Crawl(tmp_path / "c", policy=OnlyRank, politeness=EAGER) as crawl:
+        crawl.seed([f"http://a.example/{k}/" for k in range(6)])
+        for number in range(6):
+            lease = crawl.next(1)[0]
+            crawl.crawled(lease, [f"{lease.url}{k}" for k in range(number, number + 9)])
+        crawl.rerank(wait=True)
+        policy = crawl._frontier.policy
+        pages = np.arange(crawl._frontier.pages.num_pages, dtype=np.uint32)
+        rank = policy.shares[pages] + policy.rest
+        wanted = rank / (1 + crawl._frontier.pages.depths[pages].astype(np.float64)) ** 0.125
+        assert policy.priority(pages) == pytest.approx(wanted, rel=1e-5)

@@ -84,9 +84,10 @@ class PageRank(Policy):
         self.rest = np.float32(1 - self.damping)
         self.cross_only = bool(settings.get("cross_domain_only", False))
         self.shares: Float32Array = reserve(np.float32, MOST_PAGES)
-        if self.takes_expected:
+        # A kernel reads both, also in a subclass that does not take them from rankings. Then they are 0.
+        if self.takes_expected or "expected" in self.ranked:
             self.expected = reserve(np.float32, MOST_PAGES)
-        if self.takes_sections:
+        if self.takes_sections or "sections" in self.ranked:
             self.sections = reserve(np.float32, MOST_PAGES)
         self.scores, self.least, self.trusts = _NO_SCORES, 0.0, False
         self.prior: HostPrior | None = None
