@@ -13,6 +13,8 @@ CODE := $(CURDIR)/.cache/machinecode
 CHECKED := $(CURDIR)/.cache/checkedcode
 # Tests spend a fifth of their time waiting for other processes. Two more workers than processors use that time.
 WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
+# Tests start hundreds of processes. Without bytecode, each would compile all modules that it imports again.
+unexport PYTHONDONTWRITEBYTECODE
 # tests with targets of their own
 APART := --ignore=tests/bench --ignore=tests/install
 .PHONY: demo dashboard docs man test soak bench-test bounds mutants mutants-python quick coverage search torture tables proto wheel wheel-test clean

@@ -104,15 +104,19 @@ def _serve() -> None:
     # Each command installs its own reactor.
     assert "twisted.internet.reactor" not in sys.modules
     while line := sys.stdin.readline():
+        job = json.loads(line)
+        if "plot" in job["argv"]:
+            import_module("inlink.plot")
         child = os.fork()
         if not child:
-            job = json.loads(line)
             os.chdir(job["cwd"])
             os.environ.clear()
             os.environ.update(job["env"])
             for number, name in enumerate(job["files"]):
                 os.dup2(os.open(name, os.O_RDWR), number)
             sys.argv = ["inlink", *job["argv"]]
+            # as `python -m inlink` does
+            sys.path.insert(0, job["cwd"])
             main()
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 
