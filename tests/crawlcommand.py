@@ -3,6 +3,8 @@
 Most of the time of a short command would be imports. So a server imports the modules once, and forks for each command.
 """
 
+import atexit
+import gc
 import json
 import os
 import subprocess
@@ -101,6 +103,8 @@ def _serve() -> None:
         for name in ("cli.crawl", "crawl.crawl", "scrapy.run"):
             import_module(f"inlink.{name}")
         import_module("scrapy.core.downloader.handlers.http11")
+    # Forks touch, and so copy, only what they use.
+    gc.freeze()
     # Each command installs its own reactor.
     assert "twisted.internet.reactor" not in sys.modules
     while line := sys.stdin.readline():
@@ -117,7 +121,16 @@ def _serve() -> None:
             sys.argv = ["inlink", *job["argv"]]
             # as `python -m inlink` does
             sys.path.insert(0, job["cwd"])
-            main()
+            try:
+                main()
+            except SystemExit as end:
+                if "crawl" in sys.argv:
+                    raise
+                # Nearly all of the time of a short command would be the interpreter's own end.
+                atexit._run_exitfuncs()
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(end.code if isinstance(end.code, int) else 0)
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 
 
