@@ -414,7 +414,7 @@ def pictures(graph: Graph) -> list[Axes]:
     ]
 
 
-@pytest.mark.parametrize("suffix", [".svg", ".PNG", ".pdf"])
+@pytest.mark.parametrize("suffix", [".svg", ".PNG", pytest.param(".pdf", marks=pytest.mark.soak)])
 def test_the_same_picture_is_the_same_file(tmp_path: Path, suffix: str):
     found = []
     for run in ("one", "two"):
