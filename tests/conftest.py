@@ -71,7 +71,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Set each test's number of examples. In a search, shuffle the tests, as time may end before they do."""
     profile = config.getoption("--hypothesis-profile")
     for test in filter(is_hypothesis_test, {getattr(item, "function", None) for item in items}):
-        own = test._hypothesis_internal_use_settings
+        own = getattr(test, "_hypothesis_internal_use_settings", None)
+        # Schemathesis keeps the settings of its tests elsewhere.
+        if own is None:
+            continue
         examples = own.max_examples
         if searching(config):
             examples *= SEARCH_FACTOR
