@@ -105,7 +105,8 @@ man: $(VENV)/ready
 quick: machinecode
 	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(APART) -m "not slow and not soak"
 
-# What `make test` leaves out: more examples, rounds, sites and faults of the same kinds. A job of its own in CI.
+# What `make test` leaves out: more examples, rounds, sites and faults of the same kinds. `make test` tries a third of
+# the examples that a test asks for. A job of its own in CI.
 soak: machinecode
 	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(APART) -m "soak or hypothesis" --hypothesis-profile=soak
 	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n 2 -m soak tests/install
