@@ -24,13 +24,13 @@ ROOT = Path(__file__).parents[1]
 # There is no deadline because the first call of a kernel compiles it.
 settings.register_profile(
     "inlink",
-    max_examples=30,
+    max_examples=20,
     derandomize=True,
     database=None,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
-# `make soak` tries more examples, which are also the same each time.
+# `make soak` tries more examples, which are also the same each time, and all that a test asks for.
 settings.register_profile("soak", settings.get_profile("inlink"), max_examples=100)
 # `make search` tries random examples, and failures of earlier searches first.
 settings.register_profile(
@@ -41,8 +41,9 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("inlink")
-# A search tries this many times the examples that a test asks for.
+# A search tries this many times the examples that a test asks for, and `make test` a third of them, but 20 at least.
 SEARCH_FACTOR = 10
+TEST_SHARE, TEST_LEAST = 1 / 3, 20
 
 
 def searching(config: pytest.Config) -> bool:
@@ -67,14 +68,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In a search, raise each test's number of examples, and shuffle the tests, as time may end before they do."""
+    """Set each test's number of examples. In a search, shuffle the tests, as time may end before they do."""
+    profile = config.getoption("--hypothesis-profile")
+    for test in filter(is_hypothesis_test, {getattr(item, "function", None) for item in items}):
+        own = getattr(test, "_hypothesis_internal_use_settings", None)
+        # Schemathesis keeps the settings of its tests elsewhere.
+        if own is None:
+            continue
+        examples = own.max_examples
+        if searching(config):
+            examples *= SEARCH_FACTOR
+        elif profile != "soak":
+            examples = min(examples, max(TEST_LEAST, int(examples * TEST_SHARE)))
+        test._hypothesis_internal_use_settings = settings(own, max_examples=examples)
     if searching(config):
-        functions = {getattr(item, "function", None) for item in items}
-        for test in filter(is_hypothesis_test, functions):
-            own = test._hypothesis_internal_use_settings
-            test._hypothesis_internal_use_settings = settings(
-                own, max_examples=SEARCH_FACTOR * own.max_examples
-            )
         # All processes of one run need the same order.
         Random(os.environ.get("PYTEST_XDIST_TESTRUNUID")).shuffle(items)
 

@@ -3,6 +3,8 @@
 Most of the time of a short command would be imports. So a server imports the modules once, and forks for each command.
 """
 
+import atexit
+import gc
 import json
 import os
 import subprocess
@@ -24,8 +26,10 @@ LOOPBACK = ["--allow-address", "127.0.0.0/8"]
 Done = subprocess.CompletedProcess[str]
 
 
-def inlink(*given: object, cwd: Path, code: int = 0, stdin: str = "", **env: str) -> Done:
-    """Run a command to its end, and check its exit code."""
+def inlink(
+    *given: object, cwd: Path, code: int | None = 0, stdin: str = "", merged: bool = False, **env: str
+) -> Done:
+    """Run a command to its end, and check its exit code unless it is None; ``merged`` is ``2>&1``."""
     arguments = list(map(str, given))
     with ExitStack() as stack:
         files = [stack.enter_context(tempfile.NamedTemporaryFile("w+", buffering=1)) for _ in range(3)]
@@ -35,7 +39,7 @@ def inlink(*given: object, cwd: Path, code: int = 0, stdin: str = "", **env: str
             "argv": arguments,
             "cwd": str(cwd),
             "env": {**os.environ, **env},
-            "files": [f.name for f in files],
+            "files": [files[0].name, files[1].name, files[1 if merged else 2].name],
         }
         server = _server()
         assert server.stdin is not None
@@ -47,7 +51,7 @@ def inlink(*given: object, cwd: Path, code: int = 0, stdin: str = "", **env: str
             int(server.stdout.readline()),
             *(Path(file.name).read_text(errors="replace") for file in files[1:]),
         )
-    assert done.returncode == code, done
+    assert code is None or done.returncode == code, done
     return done
 
 
@@ -101,19 +105,34 @@ def _serve() -> None:
         for name in ("cli.crawl", "crawl.crawl", "scrapy.run"):
             import_module(f"inlink.{name}")
         import_module("scrapy.core.downloader.handlers.http11")
+    # Forks touch, and so copy, only what they use.
+    gc.freeze()
     # Each command installs its own reactor.
     assert "twisted.internet.reactor" not in sys.modules
     while line := sys.stdin.readline():
+        job = json.loads(line)
+        if "plot" in job["argv"]:
+            import_module("inlink.plot")
         child = os.fork()
         if not child:
-            job = json.loads(line)
             os.chdir(job["cwd"])
             os.environ.clear()
             os.environ.update(job["env"])
             for number, name in enumerate(job["files"]):
-                os.dup2(os.open(name, os.O_RDWR), number)
+                os.dup2(os.open(name, os.O_RDWR | os.O_APPEND), number)
             sys.argv = ["inlink", *job["argv"]]
-            main()
+            # as `python -m inlink` does
+            sys.path.insert(0, job["cwd"])
+            try:
+                main()
+            except SystemExit as end:
+                if "crawl" in sys.argv:
+                    raise
+                # Nearly all of the time of a short command would be the interpreter's own end.
+                atexit._run_exitfuncs()
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(end.code if isinstance(end.code, int) else 0)
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 
 

@@ -26,7 +26,7 @@ from storefolders import look_up
 
 pytestmark = pytest.mark.slow
 
-ROUNDS = 8
+ROUNDS = 5
 
 
 def links_of(url: str) -> list[str]:

@@ -117,16 +117,20 @@ def story(number: int) -> list[Callable[[Crawl], Any]]:
     return steps
 
 
-@pytest.mark.parametrize("other_half", [False, pytest.param(True, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("rest", [False, pytest.param(True, marks=pytest.mark.soak)])
 @pytest.mark.parametrize(("owner", "name"), STEPS, ids=lambda one: getattr(one, "__name__", str(one)))
 def test_an_exception_at_any_step_costs_nothing_that_was_acknowledged(
-    owner, name, other_half, tmp_path, monkeypatch
+    owner, name, rest, tmp_path, monkeypatch
 ):
     """After it, the crawl goes on as if the call had not been made, or refuses all; reopened, it is as its twin."""
     settings: dict[str, Any] = {"policy": "first-come", "rules": Rules(deny=["h1[0-9][.]com/3"])}
     original = getattr(owner, name)
     broken = 0
-    for number, after in ((k, (k % 2 == 0) == other_half) for k in range(4)):
+    # Each step is interrupted by two of the errors, before it and after it; `make soak` tries all others.
+    first = STEPS.index((owner, name))
+    two = [(first % 4, False), ((first + 1) % 4, True)]
+    others = [(k, after) for k in range(4) for after in (False, True) if (k, after) not in two]
+    for number, after in others if rest else two:
         rng, error = random.Random(number), ERRORS[number]
         clock, folder = inlink.VirtualClock(), tmp_path / f"{number}{after}"
         crawl = opened(folder / "c", clock, **settings)
@@ -260,19 +264,16 @@ BUSY = """
 
 
 def test_interrupts_at_random_moments_of_a_real_process_cost_nothing(tmp_path):
-    runs = [
-        subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(BUSY), str(tmp_path / f"{seed}"), str(seed), "150"],
-            capture_output=True,
-            text=True,
-            env=os.environ,
-        )
-        for seed in range(2)
-    ]
-    assert [run.returncode for run in runs] == [0, 0], [run.stderr for run in runs]
-    _, interrupted, broken = (sum(int(run.stdout.split()[k]) for run in runs) for k in range(3))
-    assert interrupted > 50
-    assert broken > 10
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(BUSY), str(tmp_path / "c"), "0", "150"],
+        capture_output=True,
+        text=True,
+        env=os.environ,
+    )
+    assert run.returncode == 0, run.stderr
+    _, interrupted, broken = map(int, run.stdout.split())
+    assert interrupted > 25
+    assert broken > 5
 
 
 def test_an_iterator_that_fails_changes_nothing(tmp_path):

@@ -268,7 +268,9 @@ class Desks(RuleBasedStateMachine):
 
 
 TestDesks = Desks.TestCase
-TestDesks.settings = settings(max_examples=12, stateful_step_count=40, deadline=None)
+TestDesks.settings = settings(
+    max_examples=settings.default.max_examples // 3, stateful_step_count=40, deadline=None
+)
 
 
 # -- spiders that are killed ------------------------------------------------------------------------------------------

@@ -9,11 +9,14 @@ command and what follows is its output; ``python`` blocks with ``>>>`` are docte
 import doctest
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from crawlcommand import inlink
 
 pytestmark = pytest.mark.slow
 
@@ -39,14 +42,18 @@ def run_console(block: str, folder: Path) -> None:
         while command.endswith("\\"):
             line, _, rest = rest.partition("\n")
             command = command[:-1] + line
-        run = subprocess.run(
-            ["bash", "-c", command],
-            cwd=folder,
-            env={**os.environ, "PATH": path, "COLUMNS": "120"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        # A shell is needed for the rest only, and takes an interpreter of its own.
+        if command.startswith("inlink ") and not set(command) & set("|&;<>()$`*?~#!\\"):
+            run = inlink(*shlex.split(command)[1:], cwd=folder, code=None, merged=True, COLUMNS="120")
+        else:
+            run = subprocess.run(
+                ["bash", "-c", command],
+                cwd=folder,
+                env={**os.environ, "PATH": path, "COLUMNS": "120"},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
         found = COMPILING.sub("", run.stdout)
         assert same(rest, found), f"$ {command}\nexpected:\n{rest}\nfound:\n{found}"
 

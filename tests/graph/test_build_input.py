@@ -2,8 +2,6 @@
 
 import gzip
 import io
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from click.testing import CliRunner
 
 import inlink
 from archives import response, sample, write
+from foldercommands import shell
 from graphfiles import content
 from inlink import Graph
 from inlink.base import opening
@@ -82,15 +81,7 @@ def test_standard_input_among_files_and_in_the_command(tmp_path: Path):
         ["rank", "g", "--algorithm", "trustrank", "--trusted", "-"],
         ["subgraph", "g", "-o", "part", "--nodes", "-"],
     ):
-        done = subprocess.run(
-            [sys.executable, "-m", "inlink", "-q", *command],
-            cwd=tmp_path,
-            input="a,1\n" if "--scores" in command else "a\n",
-            capture_output=True,
-            text=True,
-            env=os.environ,
-        )
-        assert done.returncode == 0, done.stderr
+        shell(*command, cwd=tmp_path, stdin="a,1\n" if "--scores" in command else "a\n")
 
 
 def test_standard_input_refuses_formats_that_need_files(tmp_path: Path, stdin, monkeypatch):

@@ -12,19 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import inlink
+from foldercommands import run, shell
 from inlink import Graph, Ranking
 from inlink.base.table import html_table
 
 pytestmark = pytest.mark.slow
-
-
-def run(*arguments: object, cwd: Path, code: int = 0) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "inlink", "-q", *map(str, arguments)], cwd=cwd, capture_output=True, text=True
-    )
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stderr if code else done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with inlink.Crawl(folder / "c") as crawl:
         crawl.seed(["https://example.org/"])
         crawl.crawled(crawl.next(1)[0], links=["/a", "/b"])
-        run("rank", "c", cwd=folder)
+        run("rank", folder / "c")
         crawl.seed(["https://example.com/"])
     return folder
 
@@ -61,9 +53,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("p.svg", "neighbourhood", ["c", "https://example.org/a"]),
     ],
 )
-def test_pictures(folder: Path, tmp_path: Path, output: str, kind: str, arguments: list[object]):
+def test_pictures(folder: Path, tmp_path: Path, output: str, kind: str, arguments: list[object], monkeypatch):
     graph, *rest = arguments
-    said = run("plot", kind, folder / str(graph), *rest, "-o", output, cwd=tmp_path)
+    monkeypatch.chdir(tmp_path)
+    said = run("plot", kind, folder / str(graph), *rest, "-o", output)
     raw = (tmp_path / output).read_bytes()
     assert raw.startswith(b"<?xml" if output.lower().endswith("svg") else b"\x89PNG")
     assert said == f"{output}: {len(raw):,} bytes\n"
@@ -91,7 +84,7 @@ def test_bad_input_is_one_line_and_exit_code_2(folder: Path, tmp_path: Path, arg
     for name in ("g", "numbers"):
         (tmp_path / name).symlink_to(folder / name)
     (tmp_path / "d.png").mkdir()
-    error = run("plot", *arguments, cwd=tmp_path, code=2)
+    error = shell("plot", *arguments, cwd=tmp_path, code=2)
     assert says in error
     if not error.startswith("Usage"):
         assert error.count("\n") == 1

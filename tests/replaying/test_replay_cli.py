@@ -1,18 +1,15 @@
 """``inlink replay`` as a command."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 from click.testing import CliRunner
 from selectolax.lexbor import LexborHTMLParser
 
+from crawlcommand import inlink
 from inlink import Graph
 from inlink.cli import commands
 from inlink.errors import InlinkError
-
-INLINK = [sys.executable, "-m", "inlink", "-q", "replay"]
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +20,8 @@ def folder(tmp_path_factory):
     return folder
 
 
-def run(folder, *given):
-    return subprocess.run([*INLINK, *given], cwd=folder, capture_output=True, text=True)
+def run(folder, *given, code=0):
+    return inlink("-q", "replay", *given, cwd=folder, code=code)
 
 
 def test_the_table_the_files_and_the_pictures(folder):
@@ -33,7 +30,6 @@ def test_the_table_the_files_and_the_pictures(folder):
         folder, "web", "--policy", "random,hosts-in-turns", "--policy", "opic", "--seeds", "2x2", "--budget", "50%",
         "--host-pages", "8,0", "--measure", "indegree", "--at", "10%,50%", "--set", "damping=0.7", "-o", "out",
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "hosts of 8 pages"
     assert lines[1].split("\t")[:4] == ["order", "10%", "50%", "area"]
@@ -53,7 +49,6 @@ def test_the_report_is_one_page_that_loads_nothing(folder):
         folder, "web", "--policy", "random,hosts-in-turns", "--seeds", "12x2", "--budget", "50%", "--host-pages", "8,0",
         "--at", "10%,50%", "--no-tau", "--top", "5", "--html", "report.html",
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
     assert "report.html: " in done.stdout
     page = LexborHTMLParser((folder / "report.html").read_text())
     assert [node.text() for node in page.css("h2")] == [
@@ -78,20 +73,8 @@ def test_the_report_is_one_page_that_loads_nothing(folder):
 
 
 def test_a_report_without_enough_seed_sets_says_so(folder):
-    done = run(
-        folder,
-        "web",
-        "--policy",
-        "random",
-        "--seeds",
-        "2x2",
-        "--budget",
-        "50%",
-        "--no-tau",
-        "--html",
-        "few.html",
-    )
-    assert done.returncode == 0, done.stderr
+    few = ("--seeds", "2x2", "--budget", "50%", "--no-tau", "--html", "few.html")
+    run(folder, "web", "--policy", "random", *few)
     text = (folder / "few.html").read_text()
     assert "No difference is certain with fewer than 10 seed sets" in text
     assert 'class="better"' not in text
@@ -99,8 +82,8 @@ def test_a_report_without_enough_seed_sets_says_so(folder):
 
 
 def test_a_report_cannot_be_a_folder(folder):
-    done = run(folder, "web", "--html", ".")
-    assert (done.returncode, done.stderr) == (2, "inlink: . is a folder: name a file\n")
+    done = run(folder, "web", "--html", ".", code=2)
+    assert done.stderr == "inlink: . is a folder: name a file\n"
 
 
 def test_freshness_is_shown(folder):
@@ -108,7 +91,6 @@ def test_freshness_is_shown(folder):
         folder, "web", "--policy", "breadth-first", "--seeds", "2x2", "--budget", "300", "--changes", "9",
         "--revisit", '{"schedule": "FixedInterval", "seconds": 9}', "--measure", "freshness", "--at", "50%", "--no-tau",
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
     (row,) = (line.split("\t") for line in done.stdout.splitlines()[1:])
     assert (row[0], row[1]) == ("breadth-first", "1.000 ± 0.000")
     assert 0 < float(row[2].split()[0]) < 1
@@ -119,8 +101,7 @@ def test_an_exception_of_a_policy_is_one_line(folder):
         "from inlink.frontier.policies import Policy\n"
         "class Mine(Policy):\n    def priority(self, pages):\n        return pages.nosuch\n"
     )
-    done = run(folder, "web", "--policy", "random,mine:Mine", "--seeds", "1x1", "--budget", "5")
-    assert done.returncode == 2
+    done = run(folder, "web", "--policy", "random,mine:Mine", "--seeds", "1x1", "--budget", "5", code=2)
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
     assert line.startswith("inlink: policy mine:Mine failed at ")
@@ -129,7 +110,6 @@ def test_an_exception_of_a_policy_is_one_line(folder):
 
 def test_the_old_name_of_a_policy_still_holds_for_one_version(folder):
     done = run(folder, "web", "--policy", "fifo", "--seeds", "1x1", "--budget", "5", "--no-tau")
-    assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[1].startswith("hosts-in-turns\t")
     assert done.stderr.count("fifo is now called hosts-in-turns") == 1
 

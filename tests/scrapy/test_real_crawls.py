@@ -189,7 +189,7 @@ def web(tmp_path_factory):
 
 
 # `make soak` tries the other topics.
-TWO = ("replication", "modules")
+QUICK = "replication"
 
 
 def first_tenth(folder: Path, seeds: list[str], *given: object) -> list[str]:
@@ -211,7 +211,7 @@ def breadth_first(web, tmp_path_factory):
 @pytest.mark.parametrize(
     "topic",
     [
-        pytest.param(topic, id=topic.name, marks=[] if topic.name in TWO else pytest.mark.soak)
+        pytest.param(topic, id=topic.name, marks=[] if topic.name == QUICK else pytest.mark.soak)
         for topic in TOPICS
     ],
 )

@@ -21,7 +21,7 @@ from spiderruns import pages_of
 
 pytestmark = pytest.mark.slow
 
-ROUNDS = 8
+ROUNDS = 5
 SIZE = 300
 
 SPIDER = """

@@ -45,7 +45,7 @@ def operations():
 @pytest.mark.parametrize("operation", operations(), ids=lambda operation: operation.label)
 def test_replies_are_as_the_document_says(operation, server):
     @given(case=operation.as_strategy())
-    @settings(max_examples=8, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=5, suppress_health_check=list(HealthCheck))
     def check(case):
         if isinstance(case.body, dict) and case.body.get("wait"):
             case.body["wait"] = 0

@@ -51,7 +51,13 @@ def build(sources: list[Any], output: str, spark: Any, **options: Any) -> dict[s
     return bytes_of(inlink.spark.build(sources, output, session=spark, **options).path)
 
 
-@pytest.mark.parametrize("options", [{}, {"level": "host", "count": True}, {"self_loops": False}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"level": "host", "count": True},
+        *(pytest.param(options, marks=pytest.mark.soak) for options in ({}, {"self_loops": False})),
+    ],
+)
 def test_the_folder_is_that_of_a_build_on_one_machine(crawl, spark, options):
     assert build(crawl, "g", spark, **options) == bytes_of(inlink.read(crawl, into="h", **options).path)
     assert build(crawl[:1], "g", spark, **options) == bytes_of(

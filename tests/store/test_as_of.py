@@ -2,23 +2,20 @@
 
 import json
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import inlink
+from crawlcommand import inlink as command
 from crawlstrategies import Clock, columns, histories, opened, perform
+from foldercommands import shell
 from inlink.crawl.asof import as_of, moment_of
 from inlink.errors import ParameterError
 from inlink.sources.crawlgraph import graph_in
 from inlink.sources.rankings import stored_ranking
 from inlink.store.reader import known_pages
-
-INLINK = [sys.executable, "-m", "inlink", "-q"]
 
 
 def state(folder):
@@ -118,15 +115,9 @@ def test_a_moment_that_the_log_lacks_is_refused(crawl, tmp_path, moment):
         pass
 
 
-def run(cwd: Path, *given: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*INLINK, *given], cwd=cwd, capture_output=True, text=True)
-
-
 def test_the_commands_show_what_was(crawl):
     def said(*given: str) -> str:
-        done = run(crawl.parent, *given)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        return shell(*given, cwd=crawl.parent)
 
     before = {path: path.stat().st_mtime_ns for path in crawl.rglob("*")}
     assert said("next", "mine", "--peek", "-n", "1").split("\t")[3] == "http://a.example/last"
@@ -148,14 +139,14 @@ def test_the_commands_show_what_was(crawl):
 
 
 def test_a_ranking_of_then_is_kept_beside_the_present_ones(crawl):
-    done = run(crawl.parent, "rank", "mine", "--as-of", "1001.5", "--name", "then")
-    assert (done.returncode, done.stdout.split(":")[0]) == (0, "then")
+    ranked = shell("rank", "mine", "--as-of", "1001.5", "--name", "then", cwd=crawl.parent)
+    assert ranked.startswith("then:")
     with as_of(crawl, 1_001.5, crawl.parent) as was:
         wanted = inlink.pagerank(graph_in(was.folder)).values
     assert stored_ranking(crawl, "then").values == pytest.approx(wanted, abs=1e-6)
-    done = run(crawl.parent, "top", "mine", "--by", "then", "-n", "1")
+    best = shell("top", "mine", "--by", "then", "-n", "1", cwd=crawl.parent)
     # The page had one link from a page with two links, and so had /1x, which became known after it.
-    assert done.stdout.split("\t")[2] == "http://a.example/1"
+    assert best.split("\t")[2] == "http://a.example/1"
 
 
 @pytest.mark.parametrize(
@@ -179,7 +170,6 @@ def test_a_ranking_of_then_is_kept_beside_the_present_ones(crawl):
     ],
 )
 def test_moments_that_cannot_be_shown_are_one_line(crawl, given):
-    done = run(crawl.parent, *given)
-    assert done.returncode == 2
+    done = command("-q", *given, cwd=crawl.parent, code=2)
     assert "Traceback" not in done.stderr
     assert done.stdout == ""

@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 import time
 import zlib
 
@@ -12,6 +10,7 @@ import numpy as np
 import pytest
 
 import inlink
+from foldercommands import shell
 from inlink.base.folder import Folder
 from inlink.crawl import upkeep
 from inlink.crawl.adopted import Adopted, Parameters, adopted_rankings, chain_of
@@ -23,7 +22,6 @@ from inlink.store.repair import repair
 from patience import wait_until
 
 EASY = inlink.Politeness(delay=0, in_flight=1000)
-INLINK = [sys.executable, "-m", "inlink", "-q"]
 
 
 @pytest.fixture(autouse=True)
@@ -200,10 +198,8 @@ def changed(**parameters):
 
 
 def test_the_rankings_are_listed(ranked):
-    done = subprocess.run(
-        [*INLINK, "dump", "rankings", "mine"], cwd=ranked.parent, capture_output=True, text=True, check=True
-    )
-    head, *rows = [line.split("\t") for line in done.stdout.splitlines()]
+    shown = shell("dump", "rankings", "mine", cwd=ranked.parent)
+    head, *rows = [line.split("\t") for line in shown.splitlines()]
     assert head[:4] == ["event", "time", "algorithm", "damping"]
     assert [int(row[0]) for row in rows] == [event_of(ranked, k) for k in range(len(rows))]
     assert rows[-1][2:] == [

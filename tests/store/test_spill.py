@@ -125,7 +125,7 @@ def test_a_file_that_cannot_be_mapped_changes_nothing(tmp_path):
 
 
 @pytest.mark.usefixtures("small")
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=settings.default.max_examples // 3, deadline=None)
 @given(st.sampled_from(sorted(POLICIES)), histories(12), histories(12))
 def test_a_crawl_with_columns_in_files_equals_one_in_memory(policy, before, after):
     with tempfile.TemporaryDirectory() as room:

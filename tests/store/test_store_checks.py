@@ -3,8 +3,6 @@
 import os
 import re
 import shutil
-import subprocess
-import sys
 import zlib
 from pathlib import Path
 
@@ -13,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawlcommand import inlink
 from crawlstrategies import Clock, opened, stored_pages
+from foldercommands import shell
 from goldencrawl import GOLDEN, visit
 from inlink.crawl.folder import look
 from inlink.errors import FolderError
@@ -25,7 +25,6 @@ from inlink.store.kernels.checks import crc32
 from inlink.store.log import END, EVENTS, URLS, Log, ends_in
 from inlink.store.reader import hash_seed_of, known_pages
 from inlink.store.verify import verify
-from patience import PATIENCE
 from storefolders import flip, frames, inlinks, later_log, look_up
 
 
@@ -201,18 +200,6 @@ def test_damage_behind_an_index_is_found(tmp_path: Path, monkeypatch):
 # -- the end of the log -----------------------------------------------------------------------------------------------
 
 
-def said(*arguments: str) -> tuple[int, str]:
-    """The exit code of a command, and its message."""
-    done = subprocess.run(
-        [sys.executable, "-m", "inlink", "-q", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE,
-    )
-    return done.returncode, done.stderr + done.stdout
-
-
 @pytest.mark.slow
 def test_commands_refuse_a_log_that_was_moved_or_cut(tmp_path: Path):
     folder = crawl_folder(tmp_path / "c")
@@ -220,15 +207,15 @@ def test_commands_refuse_a_log_that_was_moved_or_cut(tmp_path: Path):
     middle = len(raw) // 2
     for bad in (raw[:middle] + b"x" + raw[middle:], raw[:middle] + raw[middle + 1 :], raw[:1000]):
         (folder / EVENTS).write_bytes(bad)
-        for command in (("dump", "pages", str(folder)), ("info", str(folder), "--verify")):
-            code, told = said(*command)
-            assert (code, told.count("\n")) == (2, 1), told
+        for command in (("dump", "pages", folder), ("info", folder, "--verify")):
+            told = shell(*command, cwd=tmp_path, code=2)
+            assert told.count("\n") == 1, told
             if bad == raw[:1000]:
                 assert f"events.log ends at byte 1,000; it was synced to byte {len(raw):,}" in told
                 assert "`inlink repair" in told
                 assert "`inlink backup`" in told
-        code, told = said("repair", str(folder))
-        assert (code, "1 damaged place" in told) == (1, True), told
+        repaired = inlink("-q", "repair", folder, cwd=tmp_path, code=1)
+        assert "1 damaged place" in repaired.stdout
 
 
 def test_the_end_of_a_closed_crawl_is_exact(tmp_path: Path):
