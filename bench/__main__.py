@@ -11,6 +11,7 @@ BENCHMARKS = (
     "spam", "orders", "freshness", "truth", "start", "certificate", "copies", "space", "release", "house", "edge",
     "tables",
 )  # fmt: skip
+DOCS = Path(__file__).parents[1] / "docs"
 USAGE = f"usage: python -m bench {' | '.join(BENCHMARKS)}  (each with --help)"
 
 
@@ -88,10 +89,15 @@ PROCESSES: dict[str, Callable[[list[str]], None]] = {
 
 
 def print_tables(rest: list[str]) -> None:
-    """Print the tables of the stored figures as Markdown."""
+    """Print the tables of the stored figures as Markdown, or write them into the pages that show them."""
     from bench import results, tables
 
-    for name, table in tables.tables(Path(rest[0]) if rest else results.FOLDER).items():
+    made = tables.tables(Path(rest[0]) if rest and rest != ["--docs"] else results.FOLDER)
+    if rest == ["--docs"]:
+        for page in sorted(DOCS.glob("*.md")):
+            page.write_text(tables.in_page(page.read_text(), made))
+        return
+    for name, table in made.items():
         print(f"<!-- bench:{name} -->\n{table}\n<!-- /bench:{name} -->\n")
 
 

@@ -3,7 +3,11 @@
 import statistics
 from typing import Any
 
-__all__ = ["line", "machine", "ratio", "spread", "where"]
+from bench.results import stamp
+
+__all__ = ["ROUNDS", "line", "load", "machine", "ratio", "spread", "where"]
+
+ROUNDS = "Medians (smallest–largest) of interleaved rounds; ratios are medians of the rounds' own ratios."
 
 
 def spread(values: list[float], digits: str = ".2f") -> str:
@@ -18,14 +22,16 @@ def line(*cells: str) -> str:
 
 
 def where(figures: dict[str, Any]) -> str:
-    """Return sentences about the machine, its load, and the rounds of a benchmark."""
-    return (
-        f"{machine(figures)}. Medians (smallest–largest) of interleaved rounds; "
-        "ratios are medians of the rounds' own ratios."
-    )
+    """Return sentences about the machine, its load, the commit, and the rounds of a benchmark."""
+    return f"{machine(figures)}. {ROUNDS}"
 
 
 def machine(figures: dict[str, Any]) -> str:
+    """Return a sentence about the machine, its load during a benchmark, and the commit that was measured."""
+    return f"{load(figures)}; {stamp(figures)}"
+
+
+def load(figures: dict[str, Any]) -> str:
     """Return a sentence about the machine and its load during a benchmark."""
     on, load = figures["machine"], figures["load"]
     return (

@@ -23,6 +23,7 @@ import numpy as np
 from bench import cli, rank, results, webgraph
 from bench.measurers import base, inlink
 from bench.measuretable import measures_table
+from bench.peers.base import PASSIVE
 
 __all__ = ["compare", "main", "prepare", "work"]
 
@@ -139,7 +140,7 @@ def _apart(
     """The last line of such a process if it got there, else why not: each line has its own time limit."""
     command = [sys.executable, "-m", "bench", "measure", name, measure, str(folder), repr(target)]
     command += [repr(float(setting)) for setting in settings]
-    environment = os.environ | (ONE_THREAD if base.peer(name).THREADS == 1 else {})
+    environment = os.environ | PASSIVE | (ONE_THREAD if base.peer(name).THREADS == 1 else {})
     figures: dict[str, Any] = {}
     with (
         tempfile.TemporaryFile("w+") as said,
@@ -248,7 +249,9 @@ def main(arguments: list[str]) -> None:
         row = figures["graphs"].setdefault("/".join(Path(graph).parts[-2:]), {"measures": {}})
         row |= {"nodes": size[0], "arcs": size[1], "alpha": _alpha(folder)}
         for measure in asked.measures or [name for name, one in base.MEASURES.items() if one.fits(*size)]:
-            row["measures"][measure] = compare(folder, measure, names, asked.rounds, asked.limit)
+            row["measures"][measure] = results.sources("measures") | compare(
+                folder, measure, names, asked.rounds, asked.limit
+            )
             # A long run may be cut short.
             results.keep(known.parent, known.stem, figures)
     print(measures_table(figures))

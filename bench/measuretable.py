@@ -6,6 +6,7 @@ from typing import Any
 
 from bench import markdown
 from bench.measurers import base
+from bench.results import stamp
 
 __all__ = ["measures_table"]
 
@@ -19,10 +20,9 @@ def measures_table(figures: dict[str, Any]) -> str:
         for one in row["load"]
     ]
     lines = [
-        markdown.where({"machine": figures["machine"], "load": loads or [0.0]})
-        + " A ratio is to inlink on as many "
-        "threads. Measurements of more than 20 s were run once and have no spread. Memory is the increase since before "
-        "the graph was loaded, and includes the graph.",
+        markdown.load({"machine": figures["machine"], "load": loads or [0.0]})
+        + f". {markdown.ROUNDS} A ratio is to inlink on as many threads. Measurements of more than 20 s were run once "
+        "and have no spread. Memory is the increase since before the graph was loaded, and includes the graph.",
         "",
     ]
     for name, graph in figures["graphs"].items():
@@ -84,7 +84,11 @@ def _graph(name: str, graph: dict[str, Any], peers: dict[str, Any]) -> list[str]
                     "0" if row["error"] == 0 else f"{row['error']:.1e}",
                 )
             )
-    return [*lines, "", *absent, *([""] if absent else [])]
+    stamps: dict[str, list[str]] = {}
+    for measure in graph["measures"]:
+        stamps.setdefault(stamp(graph["measures"][measure]), []).append(base.MEASURES[measure].title)
+    below = [f"- {'; '.join(titles)}: {text}." for text, titles in stamps.items()]
+    return [*lines, "", *below, *absent, ""]
 
 
 def _beside(key: str, rows: dict[str, Any], peers: dict[str, Any]) -> list[dict[str, Any]] | None:

@@ -125,7 +125,8 @@ def work(name: str, folder: Path, setting: float, what: str) -> dict[str, Any]:
 def _apart(name: str, folder: Path, setting: float, what: str, limit: float) -> dict[str, Any] | str:
     command = [sys.executable, "-m", "bench", "work", name, str(folder), repr(setting), what]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
+        environment = os.environ | base.PASSIVE
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, env=environment)
     except subprocess.TimeoutExpired:
         return f"more than {limit:.0f} s"
     if done.returncode:

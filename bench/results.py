@@ -4,10 +4,11 @@ import hashlib
 import json
 import os
 import platform
+import subprocess
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FOLDER", "age", "digests", "keep", "machine", "memory"]
+__all__ = ["FOLDER", "TIMED", "keep", "machine", "memory", "sources", "stamp"]
 
 FOLDER = Path(__file__).parent / "results"
 SOURCE = Path(__file__).parents[1] / "src" / "inlink"
@@ -61,28 +62,45 @@ def memory(field: str, process: int | str = "self") -> int:
     return next((int(line.split()[1]) << 10 for line in lines if line.startswith(field)), 0)
 
 
-def digests(name: str, source: Path = SOURCE) -> dict[str, str]:
-    """Return a digest of the source files of each room that a benchmark times, by room."""
-    found = {}
-    for room in TIMED.get(name.split("-")[0], ()):
-        digest = hashlib.sha256()
-        for path in sorted((source / room).rglob("*.py")):
-            digest.update(f"{path.relative_to(source)}\0".encode() + path.read_bytes())
-        found[room] = digest.hexdigest()[:16]
-    return found
+def sources(name: str) -> dict[str, Any]:
+    """Return the commit that is checked out, and a digest of the source files of each room that a benchmark times.
+
+    The commit is "unknown" without git, and if files of inlink were changed but not committed.
+    """
+    return {
+        "commit": _commit(),
+        "sources": {room: _digest(room) for room in TIMED.get(name.split("-")[0], ())},
+    }
 
 
-def age(name: str, figures: dict[str, Any], source: Path = SOURCE) -> str:
-    """Say which rooms have changed since figures were measured; empty if none has."""
-    before, now = figures.get("sources"), digests(name, source)
-    if before is None:
-        return "Measured before a change of the source files, or without a record of them."
-    changed = [room for room in now if before.get(room) != now[room]]
-    return f"Measured before a change of the files in {', '.join(changed)}." if changed else ""
+def _digest(room: str) -> str:
+    digest = hashlib.sha256()
+    for path in sorted((SOURCE / room).rglob("*.py")):
+        digest.update(f"{path.relative_to(SOURCE)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _commit() -> str:
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", *words], cwd=SOURCE, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    try:
+        return "unknown" if git("status", "--porcelain", ".") else git("rev-parse", "--short=7", "HEAD")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def stamp(figures: dict[str, Any]) -> str:
+    """Say at which commit figures were measured, and whether the files that they time have changed since."""
+    commit, timed = figures.get("commit", "unknown"), figures.get("sources", {})
+    where = "measured at an unknown commit" if commit == "unknown" else f"measured at {commit}"
+    same = timed and all(_digest(room) == digest for room, digest in timed.items())
+    return where if same else f"{where}, before a change"
 
 
 def keep(folder: Path, name: str, figures: dict[str, Any]) -> None:
-    """Store figures as JSON, with digests of the source files that they time."""
-    figures = {**figures, "sources": digests(name)}
+    """Store figures as JSON, and add their commit and digests of the source files that they time."""
+    figures |= sources(name)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.json").write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n")

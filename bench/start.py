@@ -43,6 +43,12 @@ with inlink.Crawl("crawl", clock=inlink.VirtualClock()) as crawl:
     for lease in crawl.next(1):
         crawl.crawled(lease, ["https://example.org/a", "https://example.com/"])
 """
+RUSTWORKX = """
+import rustworkx
+graph = rustworkx.PyDiGraph()
+graph.extend_from_edge_list({arcs})
+rustworkx.pagerank(graph)
+"""
 URL = "https://example.org/"
 COUNT = "SELECT column1, count(*) FROM read_csv('edges.tsv', header = false, delim = '\\t') GROUP BY column1"
 
@@ -106,6 +112,7 @@ def tasks(url: str) -> list[Task]:
         Task("inlink", "next --peek", ["inlink", "-q", "next", "crawl", "--peek"]),
         Task("networkx", "PageRank, three nodes", python(f"import networkx as n; n.pagerank(n.DiGraph({three}))")),
         Task("igraph", "PageRank, three nodes", python(f"import igraph as i; i.Graph(3, {three}, True).pagerank()")),
+        Task("rustworkx", "PageRank, three nodes", python(RUSTWORKX.format(arcs=three))),
         Task("duckdb", "count of inlinks", python(f"import duckdb; duckdb.sql({COUNT!r}).fetchall()")),
         Task("scrapy", "crawl of one page", run_spider, spider(QUIET)),
         Task("inlink[scrapy]", "crawl of one page", run_spider, spider(own)),
@@ -116,6 +123,7 @@ REQUIREMENTS = {
     "inlink": ["{wheel}"],
     "networkx": ["networkx", "scipy"],
     "igraph": ["igraph"],
+    "rustworkx": ["rustworkx"],
     "duckdb": ["duckdb"],
     "scrapy": ["scrapy"],
     "inlink[scrapy]": ["{wheel}[scrapy]"],
@@ -206,10 +214,8 @@ def measure(
 
 def start_table(figures: dict[str, Any]) -> str:
     """The figures as a Markdown table."""
-    on, load = figures["machine"], figures["load"]
     lines = [
-        f"{on['processor']}, {on['cores']} processors, Python {on['python']}; load average "
-        f"{min(load):.1f}–{max(load):.1f}. Medians (smallest–largest) of interleaved rounds.",
+        f"{markdown.machine(figures)}. Medians (smallest–largest) of interleaved rounds.",
         "",
         markdown.line("command", "CPU s, cold", "CPU s, warm", "memory MB, warm", "install MB"),
         markdown.line("---", *["---:"] * 4),

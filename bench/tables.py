@@ -1,6 +1,7 @@
 """The Markdown tables that are made of the stored figures."""
 
 import json
+import re
 import statistics
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,17 @@ from bench.fleet import fleet_table
 from bench.manual import manual_table
 from bench.measuretable import measures_table
 from bench.release import release_table
-from bench.results import FOLDER, age
+from bench.results import FOLDER
 from bench.server import server_table
 from bench.space import space_table
 from bench.spidertable import spider_table
 from bench.start import start_table
 
-__all__ = ["build_table", "extract_table", "rank_table", "tables"]
+__all__ = ["build_table", "extract_table", "in_page", "rank_table", "tables"]
+
+# A table of a page, between comments that name its figures, and perhaps say that it is a part of them.
+BLOCK = re.compile(r"<!-- (bench:.*?) -->\n(.*?)\n<!-- /bench", re.DOTALL)
+STAMP = re.compile(r"measured at (\w{7}|an unknown commit)(?:, before a change)?")
 
 
 def rank_table(figures: dict[str, Any]) -> str:
@@ -112,10 +117,7 @@ def _simple(figures: dict[str, Any], what: str, unit: str) -> str:
 
 
 def tables(folder: Path = FOLDER) -> dict[str, str]:
-    """All tables of a folder's figures, by the name of their file (``rank-web``, …).
-
-    A table begins with a line that says so if the files that it times have changed since it was measured.
-    """
+    """All tables of a folder's figures, by the name of their file (``rank-web``, …)."""
     makers = {
         "rank": rank_table,
         "build": build_table,
@@ -135,7 +137,25 @@ def tables(folder: Path = FOLDER) -> dict[str, str]:
     for path in sorted(folder.glob("*.json")):
         maker = makers.get(path.stem.split("-")[0])
         if maker:
-            figures = json.loads(path.read_text())
-            mark = age(path.stem, figures)
-            found[path.stem] = f"**{mark}**\n\n{maker(figures)}" if mark else maker(figures)
+            found[path.stem] = maker(json.loads(path.read_text()))
     return found
+
+
+def in_page(page: str, made: dict[str, str]) -> str:
+    """Return a page with new tables; in a table that shows a part of its figures, only the commits are new.
+
+    Such a table must say at which commits it was measured. ValueError tells which does not, or names another commit.
+    """
+
+    def block(match: re.Match[str]) -> str:
+        names = re.findall(r"bench:([\w-]+)", match[1])
+        table = made[names[0]]
+        if match[1] != f"bench:{names[0]}":
+            stamps = {stamp[1]: stamp[0] for name in names for stamp in STAMP.finditer(made[name])}
+            commits = {stamp[1] for stamp in STAMP.finditer(match[2])}
+            if not commits or commits - set(stamps):
+                raise ValueError(f"{match[1]}: measured at {', '.join(stamps)}, but the page has {commits}")
+            table = STAMP.sub(lambda stamp: stamps[stamp[1]], match[2])
+        return match[0].replace(match[2], table)
+
+    return BLOCK.sub(block, page)

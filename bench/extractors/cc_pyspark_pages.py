@@ -1,4 +1,4 @@
-"""Pairs of pages as Common Crawl's cc-pyspark gets them: warcio, json, urljoin; without its Spark."""
+"""Pairs of pages as Common Crawl's cc-pyspark gets them: FastWARC, orjson, urljoin; without its Spark."""
 
 from pathlib import Path
 from urllib.parse import urljoin
@@ -6,7 +6,7 @@ from urllib.parse import urljoin
 from bench.extractors import cc_pyspark_hosts
 
 NAME = "cc-pyspark's way, pages"
-COMPUTES = "warcio, json, urljoin; nothing made canonical"
+COMPUTES = f"FastWARC, {cc_pyspark_hosts.PARSER}, urljoin; nothing made canonical"
 LARGEST = 1 << 62
 available = cc_pyspark_hosts.available
 
@@ -14,7 +14,10 @@ available = cc_pyspark_hosts.available
 def run(path: Path, folder: Path) -> int:
     pairs = 0
     for page, links, base in cc_pyspark_hosts.pages(path):
-        root = urljoin(page, base) if base else page
+        try:
+            root = urljoin(page, base) if base else page
+        except ValueError:
+            root = page
         for link in links:
             try:
                 target = urljoin(root, link)
