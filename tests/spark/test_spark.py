@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import inlink
 from archivecrawl import bytes_of, write_crawl
 from inlink.cli import commands
-from inlink.errors import InputError, MissingExtraError, OutputError, ParameterError
+from inlink.errors import InlinkError, InputError, MissingExtraError, OutputError, ParameterError
 from inlink.sources.workers import DeadWorkerError
 from patience import PATIENCE
 from sparkworld import EXECUTOR, WORKER, Killer, serving
@@ -215,3 +215,35 @@ def test_a_master_that_does_not_answer_is_told_in_one_line(monkeypatch):
         "Spark does not start (java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.). "
         "Check that its master spark://127.0.0.1:1 is right and answers"
     )
+
+
+class Stopped:
+    """A session whose application the cluster has ended: each call fails as in Java."""
+
+    @property
+    def sparkContext(self) -> "Stopped":  # noqa: N802
+        return self
+
+    @property
+    def defaultParallelism(self) -> int:  # noqa: N802
+        raise Py4JError(
+            "An error occurred while calling o35.defaultParallelism.\n"
+            ": java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.\n"
+            "This stopped SparkContext was created at:"
+        )
+
+    def range(self, *_: int) -> Any:
+        return self.defaultParallelism
+
+    createDataFrame = cancelJobGroup = range  # noqa: N815
+
+
+def test_a_cluster_that_ended_the_application_is_told_in_one_line(crawl, tmp_path):
+    remedy = r"^Spark: the cluster has ended the application.*spark\.executor\.memory"
+    with pytest.raises(InlinkError, match=remedy) as caught:
+        build(crawl, "g", Stopped())
+    assert "\n" not in str(caught.value)
+    assert not Path("g").exists()
+    graph = inlink.read([("a", "b")], into=tmp_path / "h")
+    with pytest.raises(InlinkError, match=remedy):
+        inlink.spark.rank(graph, session=Stopped())

@@ -40,7 +40,7 @@ from inlink.rank.ranking import ROUNDOFF, Ranking, timed
 from inlink.rank.sweeps import LastSweeps, Plateau, error_bound
 from inlink.spark.blocks import Block, Rest, unpack
 from inlink.spark.rows import FolderRows, TableRows
-from inlink.spark.start import collected
+from inlink.spark.start import collected, spark_errors
 from inlink.spark.start import session as started
 
 # Arcs of a block, about.
@@ -51,6 +51,7 @@ Count = Annotated[int | None, Parameter(at_least=1, at_most=MAX_NODES, none="the
 
 
 @timed
+@spark_errors()
 def rank(
     graph: "Graph | str | os.PathLike[str] | DataFrame",
     *,

@@ -32,7 +32,7 @@ from inlink.errors import InputError, OutputError, ParameterError
 from inlink.graph.graph import Graph
 from inlink.sources.read import read
 from inlink.sources.workers import DeadWorkerError, Done, PartJob, answer, error_in, results_of
-from inlink.spark.start import failure
+from inlink.spark.start import failure, is_stopped, spark_errors
 from inlink.spark.start import session as started
 
 # The least number of files of one job of Spark, and the number of jobs at a time. The next job begins before the
@@ -128,10 +128,17 @@ class SparkTasks:
             If the work cannot go on: a task failed as often as Spark tries it, or parts cannot be written.
         """
         group = f"inlink {uuid.uuid4()}"
-        size = max(_WAVE, 2 * self._context.defaultParallelism)
+        with spark_errors():
+            size = max(_WAVE, 2 * self._context.defaultParallelism)
         waves = iter(lambda: list(islice(jobs, size)), [])
         calls = (partial(self._run, wave, group) for wave in waves)
-        for done in results_of(calls, _WAVES, lambda: self._context.cancelJobGroup(group)):
+
+        def cancel() -> None:
+            # A context that the cluster has stopped has no jobs.
+            with contextlib.suppress(Py4JError):
+                self._context.cancelJobGroup(group)
+
+        for done in results_of(calls, _WAVES, cancel):
             yield from done
 
     def _run(self, wave: list[PartJob], group: str) -> list[Done]:
@@ -144,13 +151,13 @@ class SparkTasks:
             str(Path.cwd()),
             inlink.__version__,
         )
-        # One row in each partition: spark.range() cuts evenly.
-        rows = self._session.range(0, len(wave), 1, len(wave))
-        self._context.setJobGroup(group, f"inlink: {counted(len(wave), 'file')}, from {wave[0].name}")
         try:
+            # One row in each partition: spark.range() cuts evenly.
+            rows = self._session.range(0, len(wave), 1, len(wave))
+            self._context.setJobGroup(group, f"inlink: {counted(len(wave), 'file')}, from {wave[0].name}")
             answers = rows.mapInArrow(work, "place long, answer binary").collect()
         except (PySparkException, Py4JError) as wrong:
-            raise _dead_worker(wrong, wave) from None
+            raise failure(wrong) if is_stopped(wrong) else _dead_worker(wrong, wave) from None
         results: list[Done] = []
         for row in answers:
             job, error = wave[row.place], error_in(bytes(row.answer))

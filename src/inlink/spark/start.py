@@ -4,7 +4,8 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -23,6 +24,9 @@ _LOOPBACK = {
 }
 # An exception of inlink in the traceback of a task.
 _OWN = re.compile(r"^\s*inlink\.errors\.(\w+): (.*)", re.M)
+_STOPPED = re.compile(
+    "stopped SparkContext|SparkContext was shut down|All masters are unresponsive|Master removed"
+)
 # If one of these variables is set, Spark has a configuration that may name a master.
 _CONFIGURED = ("PYSPARK_GATEWAY_PORT", "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE", "MASTER")
 
@@ -99,8 +103,15 @@ def collected(frame: DataFrame) -> list[Row]:
     inlink.errors.InlinkError
         If a task failed as often as Spark tries it.
     """
-    try:
+    with spark_errors():
         return frame.collect()
+
+
+@contextmanager
+def spark_errors() -> Iterator[None]:
+    """Raise an InlinkError for an error of Spark: see :func:`failure`."""
+    try:
+        yield
     except (PySparkException, Py4JError) as error:
         raise failure(error) from None
 
@@ -112,7 +123,17 @@ def failure(error: Exception) -> InlinkError:
     if own and own[1] in inlink.errors.__all__:
         in_task: InlinkError = getattr(inlink.errors, own[1])(own[2])
         return in_task
+    if is_stopped(error):
+        return InlinkError(
+            "Spark: the cluster has ended the application, because no executor starts there, or somebody stopped it. "
+            "Its master's page and logs say why, such as too little memory (spark.executor.memory) or no Java"
+        )
     return InlinkError(f"Spark: {_reason(error)}")
+
+
+def is_stopped(error: Exception) -> bool:
+    """Return whether a job of Spark failed because the whole application has ended."""
+    return bool(_STOPPED.search(str(error)))
 
 
 def _reason(error: Exception) -> str:
