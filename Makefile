@@ -44,14 +44,15 @@ test: $(VENV)/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(MAKE) --no-print-directory machinecode
-	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(APART) -m "not soak"
-	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m bench house
 ifeq ($(shell uname -s),Linux)
-	$(MAKE) --no-print-directory wheel-test
+	$(MAKE) --no-print-directory wheel
+	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore=tests/bench -m "not soak"
 else
-	@echo "wheel-test is skipped: machine code is made for Linux only, and a wheel without it needs Numba"
+	$(MAKE) --no-print-directory machinecode
+	@echo "tests/install is skipped: machine code is made for Linux only, and a wheel without it needs Numba"
+	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(APART) -m "not soak"
 endif
+	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m bench house
 
 # The tests of the benchmarks, which run small ones beside their peers. They take some minutes, so they are a job of their own in CI.
 bench-test: machinecode
