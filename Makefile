@@ -13,7 +13,7 @@ CODE := $(CURDIR)/.cache/machinecode
 CHECKED := $(CURDIR)/.cache/checkedcode
 # Tests spend a fifth of their time waiting for other processes. Two more workers than processors use that time.
 WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
-# Tests start hundreds of processes. Without bytecode, each would compile all modules that it imports again.
+# Tests start hundreds of processes. Without bytecode files, each process would compile all modules that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 # tests with targets of their own
 APART := --ignore=tests/bench --ignore=tests/install
@@ -106,8 +106,8 @@ man: $(VENV)/ready
 quick: machinecode
 	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(APART) -m "not slow and not soak"
 
-# What `make test` leaves out: more examples, rounds, sites and faults of the same kinds. `make test` tries a third of
-# the examples that a test asks for. A job of its own in CI.
+# More examples, rounds, sites and faults than `make test` has time for, which runs a third of each property test's
+# examples. CI runs this as a separate job.
 soak: machinecode
 	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(APART) -m "soak or hypothesis" --hypothesis-profile=soak
 	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n 2 -m soak tests/install

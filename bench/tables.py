@@ -21,7 +21,7 @@ from bench.start import start_table
 
 __all__ = ["build_table", "extract_table", "in_page", "rank_table", "tables"]
 
-# A table of a page, between comments that name its figures, and perhaps say that it is a part of them.
+# A table in a page. The comments around it name its figures, and say if it shows only a part of them.
 BLOCK = re.compile(r"<!-- (bench:.*?) -->\n(.*?)\n<!-- /bench", re.DOTALL)
 STAMP = re.compile(r"measured at (\w{7}|an unknown commit)(?:, before a change)?")
 
@@ -142,9 +142,12 @@ def tables(folder: Path = FOLDER) -> dict[str, str]:
 
 
 def in_page(page: str, made: dict[str, str]) -> str:
-    """Return a page with new tables; in a table that shows a part of its figures, only the commits are new.
+    """Return a page with new tables. In a table that shows a part of its figures, only the commits are replaced.
 
-    Such a table must say at which commits it was measured. ValueError tells which does not, or names another commit.
+    Raises
+    ------
+    ValueError
+        If such a table names no commit, or a commit that its figures do not have.
     """
 
     def block(match: re.Match[str]) -> str:

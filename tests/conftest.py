@@ -30,7 +30,7 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
-# `make soak` tries more examples, which are also the same each time, and all that a test asks for.
+# `make soak` runs all examples that a test asks for, and 100 by default. They are also the same each time.
 settings.register_profile("soak", settings.get_profile("inlink"), max_examples=100)
 # `make search` tries random examples, and failures of earlier searches first.
 settings.register_profile(
@@ -41,8 +41,9 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("inlink")
-# A search tries this many times the examples that a test asks for, and `make test` a third of them, but 20 at least.
+# A search multiplies each test's number of examples by this.
 SEARCH_FACTOR = 10
+# `make test` runs this share of a test's examples, but at least this number of them.
 TEST_SHARE, TEST_LEAST = 1 / 3, 20
 
 
@@ -68,7 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Set each test's number of examples. In a search, shuffle the tests, as time may end before they do."""
+    """Set each test's number of examples. In a search, shuffle the tests, because not all may run in time."""
     profile = config.getoption("--hypothesis-profile")
     for test in filter(is_hypothesis_test, {getattr(item, "function", None) for item in items}):
         own = getattr(test, "_hypothesis_internal_use_settings", None)

@@ -29,7 +29,7 @@ Done = subprocess.CompletedProcess[str]
 def inlink(
     *given: object, cwd: Path, code: int | None = 0, stdin: str = "", merged: bool = False, **env: str
 ) -> Done:
-    """Run a command to its end, and check its exit code unless it is None; ``merged`` is ``2>&1``."""
+    """Run a command and check its exit code, unless ``code`` is None. With ``merged``, stderr is a part of stdout."""
     arguments = list(map(str, given))
     with ExitStack() as stack:
         files = [stack.enter_context(tempfile.NamedTemporaryFile("w+", buffering=1)) for _ in range(3)]
@@ -105,7 +105,7 @@ def _serve() -> None:
         for name in ("cli.crawl", "crawl.crawl", "scrapy.run"):
             import_module(f"inlink.{name}")
         import_module("scrapy.core.downloader.handlers.http11")
-    # Forks touch, and so copy, only what they use.
+    # Garbage collection in a fork would write to every object, so the system would copy all of their memory.
     gc.freeze()
     # Each command installs its own reactor.
     assert "twisted.internet.reactor" not in sys.modules
@@ -121,14 +121,14 @@ def _serve() -> None:
             for number, name in enumerate(job["files"]):
                 os.dup2(os.open(name, os.O_RDWR | os.O_APPEND), number)
             sys.argv = ["inlink", *job["argv"]]
-            # as `python -m inlink` does
+            # `python -m inlink` adds this folder too.
             sys.path.insert(0, job["cwd"])
             try:
                 main()
             except SystemExit as end:
                 if "crawl" in sys.argv:
                     raise
-                # Nearly all of the time of a short command would be the interpreter's own end.
+                # A normal shutdown of the interpreter would take most of the time of a short command.
                 atexit._run_exitfuncs()
                 sys.stdout.flush()
                 sys.stderr.flush()

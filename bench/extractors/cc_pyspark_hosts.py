@@ -1,7 +1,7 @@
 """Pairs of hosts as Common Crawl's cc-pyspark gets them: FastWARC, orjson, a set a page; without its Spark.
 
-As there, Python's json is used if orjson is not installed, a pattern reads most hosts and urllib the others, and
-``www.``, IP addresses and hosts of one label are left out.
+The rules are those of cc-pyspark. Python's json is used if orjson is not installed. A pattern reads most hosts, and
+urllib the others. A leading ``www.`` is removed. IP addresses and hosts of one label are left out.
 """
 
 import re

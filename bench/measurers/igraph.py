@@ -56,7 +56,7 @@ def _eigenvector(graph: Any, inputs: Inputs, setting: float) -> Vector:
 
 
 def _hits(graph: Any, inputs: Inputs, setting: float) -> Vector:
-    # `hub_score` would solve the same problem once more, which is one product away from the authorities.
+    # `hub_score` would solve the same problem again. A product of the links and the authorities gives the hubs.
     graph, matrix = graph
     authorities = np.array(graph.authority_score(arpack_options=_arpack(setting)))
     hubs = matrix @ authorities

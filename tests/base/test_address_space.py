@@ -190,7 +190,7 @@ def test_without_address_space_an_opening_is_refused_and_leaves_nothing(tmp_path
     inlink.Crawl(tmp_path / "c").close()
 
 
-# Which request is the first that the system refuses depends on the machine.
+# The first request that the system refuses differs between machines.
 @pytest.mark.soak
 def test_a_limit_of_address_space_is_an_error_with_a_remedy(tmp_path):
     code = (

@@ -126,7 +126,7 @@ def test_an_exception_at_any_step_costs_nothing_that_was_acknowledged(
     settings: dict[str, Any] = {"policy": "first-come", "rules": Rules(deny=["h1[0-9][.]com/3"])}
     original = getattr(owner, name)
     broken = 0
-    # Each step is interrupted by two of the errors, before it and after it; `make soak` tries all others.
+    # `make test` tries two of the eight combinations of error and moment for each step. `make soak` tries the others.
     first = STEPS.index((owner, name))
     two = [(first % 4, False), ((first + 1) % 4, True)]
     others = [(k, after) for k in range(4) for after in (False, True) if (k, after) not in two]

@@ -349,7 +349,7 @@ def test_sitemaps(world):
 
 @pytest.mark.parametrize("policy", ["pagerank", "host-diverse", "hits", "hits-by-score"])
 def test_revisits_between_two_rankings_leave_ranks_as_they_are(tmp_path, policy):
-    """Pages of a cycle would otherwise give each other more at each visit."""
+    """Otherwise, each visit would raise the ranks of all pages of a cycle."""
     clock = VirtualClock()
     urls = [f"http://a.example/{k}" for k in range(12)]
     links = {url: [urls[(k + 1) % 12], urls[5 * k % 12]] for k, url in enumerate(urls)}

@@ -42,7 +42,7 @@ def run_console(block: str, folder: Path) -> None:
         while command.endswith("\\"):
             line, _, rest = rest.partition("\n")
             command = command[:-1] + line
-        # A shell is needed for the rest only, and takes an interpreter of its own.
+        # Other commands need a shell, and a new Python process.
         if command.startswith("inlink ") and not set(command) & set("|&;<>()$`*?~#!\\"):
             run = inlink(*shlex.split(command)[1:], cwd=folder, code=None, merged=True, COLUMNS="120")
         else:

@@ -1,4 +1,4 @@
-"""The pages of figures show the stored ones, and say when they were measured."""
+"""The performance pages show the stored figures, and the commit at which each was measured."""
 
 from pathlib import Path
 

@@ -27,7 +27,8 @@ from inlink.plot import near, scale, style
 from inlink.urls.labels import sections
 from strategies import Arcs, arcs
 
-few = settings(max_examples=12)  # a picture takes a tenth of a second
+# A picture takes a tenth of a second.
+few = settings(max_examples=12)
 ranks = st.lists(
     st.sampled_from([0.0, 1e-300, 5e-324, 1e-17, 0.1, 0.3, 1.0, 1e5, 1e300]) | st.floats(0, 1e300),
     max_size=12,

@@ -147,5 +147,6 @@ def test_wrong_arguments_are_one_line_and_leave_nothing(folder, given, monkeypat
     assert isinstance(result.exception, InlinkError | SystemExit)
     assert result.exit_code == (2 if isinstance(result.exception, SystemExit) else 1)
     assert "\n" not in str(result.exception)
+    assert ("needs `changes`" in str(result.exception)) == ("freshness" in given)
     assert result.stdout == ""
     assert sorted(path.name for path in folder.iterdir()) == before

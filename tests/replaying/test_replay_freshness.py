@@ -93,7 +93,7 @@ RANKS = (0.5, 0.25, 0.0, 0.125)
 
 
 def brute_fresh_rank(fetches, watched, moment):
-    """The share of the rank of all pages that are watched at a moment whose copies are current; None without rank."""
+    """Of the rank of the pages watched at a moment, the share with a current copy; None if they have no rank."""
     whole, fresh = 0.0, 0.0
     for page, rank in enumerate(RANKS):
         begin, end = watched[page] if watched else (-math.inf, math.inf)
@@ -135,7 +135,7 @@ def test_no_other_division_of_the_budget_is_better_than_the_best_fresh_rank():
 
 
 def test_the_optimum_is_a_line_of_drawn_changes_and_no_schedule_is_above_it(star):
-    """With enough time, a fixed interval keeps about as much rank fresh as it can, and never more than the optimum."""
+    """A fixed interval keeps less rank current than the optimum."""
     replayed = {
         interval: inlink.replay(
             star, policies=["breadth-first", "random"], seeds=[[0]], budget=3000, marks=[1.0], host_pages=[0],

@@ -15,7 +15,7 @@ HOST, OTHER = "www.mysite.com", "another.example"
 SITE = f"https://{HOST}"
 NOW = int(time.time())
 DAY = 86_400
-"""Seconds: this far after the start of a run is the future for all of its tests."""
+"""Seconds. No test run takes a day, so a date one day after its start is still in the future."""
 
 
 @pytest.fixture

@@ -260,7 +260,7 @@ def test_a_full_disk_is_one_line_and_the_same_command_goes_on(crawl):
     command = [sys.executable, "-m", "inlink", "-q", "build", "*.warc.gz", "-o", "g", "--level", "host"]
 
     def build(most: int) -> "subprocess.CompletedProcess[str]":
-        # Not by `preexec_fn`: in a forked copy of this process, gRPC's threads print lines of their own.
+        # `preexec_fn` would fork this process, and gRPC prints lines to stderr after a fork.
         limited = (
             "import os, resource, sys; "
             f"resource.setrlimit(resource.RLIMIT_FSIZE, ({most}, {most})); os.execv(sys.argv[1], sys.argv[1:])"

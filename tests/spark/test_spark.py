@@ -218,7 +218,7 @@ def test_a_master_that_does_not_answer_is_told_in_one_line(monkeypatch):
 
 
 class Stopped:
-    """A session whose application the cluster has ended: each call fails as in Java."""
+    """A session after the cluster has ended its application: each call raises Java's error."""
 
     @property
     def sparkContext(self) -> "Stopped":  # noqa: N802
@@ -239,7 +239,7 @@ class Stopped:
 
 
 def test_a_cluster_that_ended_the_application_is_told_in_one_line(crawl, tmp_path):
-    remedy = r"^Spark: the cluster has ended the application.*spark\.executor\.memory"
+    remedy = r"^Spark: the cluster ended the application.*spark\.executor\.memory"
     with pytest.raises(InlinkError, match=remedy) as caught:
         build(crawl, "g", Stopped())
     assert "\n" not in str(caught.value)

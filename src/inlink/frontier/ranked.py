@@ -84,7 +84,7 @@ class PageRank(Policy):
         self.rest = np.float32(1 - self.damping)
         self.cross_only = bool(settings.get("cross_domain_only", False))
         self.shares: Float32Array = reserve(np.float32, MOST_PAGES)
-        # A kernel reads both, also in a subclass that does not take them from rankings. Then they are 0.
+        # The kernel reads both columns. In a subclass that does not take them from rankings, they stay 0.
         if self.takes_expected or "expected" in self.ranked:
             self.expected = reserve(np.float32, MOST_PAGES)
         if self.takes_sections or "sections" in self.ranked:

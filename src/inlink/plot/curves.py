@@ -279,7 +279,7 @@ def orders(
     for order in replay.orders:
         line = order in DASHES
         runs = [run for run in replay.runs if run.order == order and (line or run.hosts == hosts)]
-        # A line has some of the measures.
+        # A line has only some of the measures.
         runs = [run for run in runs if measure in run.measures]
         if not runs:
             continue

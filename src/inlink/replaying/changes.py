@@ -8,8 +8,8 @@ next change of its page, and is replaced by the next fetch of the page.
 differ: they are drawn from an exponential distribution. The times of a page depend only on the seed and the page's
 number, so all policies meet the same changes.
 
-**Fresh rank** is the share of the PageRank of all pages whose copies are current. A page that was not fetched yet has
-no copy, so it counts as not current.
+**Fresh rank** is the share of all PageRank that belongs to pages with a current copy. A page that was not fetched yet
+has no copy.
 
 **Recorded changes** are visits that found another content hash than the visit before, in a crawl or in an archive. The
 recording does not know when the page changed between these visits, so the change counts from the visit that found it.
@@ -32,7 +32,7 @@ _SLOWEST = 1e-9
 """The smallest rate of a page, as a multiple of the mean rate."""
 
 _ROUNDING = 1e-12
-"""Sums of ranks below this are 0."""
+"""Sums of ranks up to this value count as 0."""
 
 
 class Drawn:
@@ -192,7 +192,7 @@ def freshness_of(copies: HeldCopies, times: Float64Array) -> tuple[Float64Array,
 def fresh_rank_of(
     copies: HeldCopies, times: Float64Array, ranks: Float64Array, watched: Float64Array | None
 ) -> tuple[Float64Array, float]:
-    """Return the share of the rank of all pages whose copies are current.
+    """Return the share of all rank that belongs to pages with a current copy.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def fresh_rank_of(
 
 
 class _Sum:
-    """The sum of the weights of all spans of time that hold a moment. A span ends before its end."""
+    """At each moment, the sum of the weights of the spans of time that contain it. A span does not contain its end."""
 
     def __init__(self, begins: Float64Array, ends: Float64Array, weights: Float64Array) -> None:
         self.corners = np.concatenate([begins, ends])
@@ -235,10 +235,10 @@ class _Sum:
 
 
 def _share(times: Float64Array, fresh: _Sum, whole: _Sum) -> tuple[Float64Array, float]:
-    """Return a share at the end of each fetch, and its mean over the time; NaN where the whole is 0."""
+    """Return ``fresh`` ÷ ``whole`` at the end of each fetch, and its mean over time. It is NaN where ``whole`` is 0."""
 
     def at(moments: Float64Array) -> Float64Array:
-        # Sums of ranks that came and went are rounded.
+        # After additions and subtractions, a sum of no ranks may differ from 0.
         counted = whole.at(moments)
         share: Float64Array = np.where(
             counted > _ROUNDING, fresh.at(moments) / np.maximum(counted, _ROUNDING), np.nan

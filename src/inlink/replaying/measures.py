@@ -19,7 +19,7 @@ MEASURES = {
     "score": "Share of their content scores",
     "relevant": "Share of their relevant pages",
     "freshness": "Share of the copies that are current",
-    "fresh-rank": "Share of the PageRank of all pages that can be reached whose copies are current",
+    "fresh-rank": "Share of the PageRank of all reachable pages that belongs to pages with a current copy",
 }
 """Measures. All but the last two add up the values of pages; a value is at least 0."""
 

@@ -275,8 +275,9 @@ class Replaying:
             If the web does not have it.
         """
         if name not in self._measures:
+            remedy = "; freshness needs `changes`" if name in (FRESHNESS, FRESH_RANK) else ""
             raise ParameterError(
-                f"{self._webs[0].name} has no measure {name!r}: there are {', '.join(self._measures)}"
+                f"{self._webs[0].name} has no measure {name!r}: there are {', '.join(self._measures)}{remedy}"
             )
 
     @property

@@ -134,7 +134,7 @@ class SparkTasks:
         calls = (partial(self._run, wave, group) for wave in waves)
 
         def cancel() -> None:
-            # A context that the cluster has stopped has no jobs.
+            # If the cluster has stopped the context, there are no jobs to cancel.
             with contextlib.suppress(Py4JError):
                 self._context.cancelJobGroup(group)
 

@@ -125,8 +125,8 @@ def failure(error: Exception) -> InlinkError:
         return in_task
     if is_stopped(error):
         return InlinkError(
-            "Spark: the cluster has ended the application, because no executor starts there, or somebody stopped it. "
-            "Its master's page and logs say why, such as too little memory (spark.executor.memory) or no Java"
+            "Spark: the cluster ended the application: no executor started, or somebody stopped it. Read the logs "
+            "of master and workers. Common causes are too little memory (spark.executor.memory) and a missing Java"
         )
     return InlinkError(f"Spark: {_reason(error)}")
 
