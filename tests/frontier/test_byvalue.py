@@ -21,6 +21,7 @@ from inlink.rank.pagerank import pagerank
 from inlink.replaying.lines import best_fresh_rank
 from inlink.replaying.play import ReplayTask, play
 from inlink.replaying.web import web_of_graph
+from patience import wait_until
 
 HOME = "http://a.com/"
 
@@ -150,6 +151,8 @@ def test_a_reader_and_an_earlier_moment_have_the_same_dates(tmp_path):
 def test_another_budget_plans_all_pages_anew(tmp_path):
     clock = Clock()
     with crawled(tmp_path / "c", clock) as crawl:
+        # No ranking of another process may end between here and the second opening.
+        crawl.rerank(wait=True)
         before = frontier_in(crawl).values._threshold
         crawl.change_settings(revisit=ByValue(budget=DAY, initial=300.0, shortest=1.0, longest=1e6))
         crawl.next(0)
@@ -158,6 +161,16 @@ def test_another_budget_plans_all_pages_anew(tmp_path):
     with Crawl(tmp_path / "c", clock=clock) as crawl:
         crawl.next(0)
         assert plans_of(frontier_in(crawl), clock) == live
+
+
+def test_the_call_that_adopts_a_ranking_plans_anew(tmp_path):
+    clock = Clock()
+    with crawled(tmp_path / "c", clock) as crawl:
+        crawl.rerank(wait=True)
+        fetch(crawl, clock, 5, PAGES)
+        crawl.rerank()
+        wait_until(lambda: crawl.next(0) or not crawl.ranking, "the ranking")
+        assert not frontier_in(crawl).values.outdated
 
 
 def test_pages_that_are_gone_leave_their_budget_to_the_others(tmp_path):

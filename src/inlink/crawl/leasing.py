@@ -59,9 +59,11 @@ class Leasing:
         """
         journal, front, admission = self.journal, self.frontier, self.admission
         now = journal.now
+        journal.gate.changing = True
+        # A ranking that is adopted here changes dates, which are planned again below.
+        self.upkeep.before_next(now)
         self.catch_up(now)
         journal.gate.changing = True
-        self.upkeep.before_next(now)
         if front.paused or count < 1:
             return []
         while lost and (front.lost.dates or front.lost.alone):
