@@ -57,10 +57,11 @@ def test_a_redirect_on_a_slow_host_waits_in_the_crawl(tmp_path):
 
 def test_a_run_waits_for_as_long_as_it_is_told(tmp_path):
     with Site({"/": html("/a", "/b"), "/a": html(), "/b": html()}) as site:
-        site.pages[ROBOTS] = Answer("User-agent: *\nCrawl-delay: 2\n", headers={"Content-Type": "text/plain"})
+        # A slow machine may need some of these seconds for a page.
+        site.pages[ROBOTS] = Answer("User-agent: *\nCrawl-delay: 9\n", headers={"Content-Type": "text/plain"})
         done = crawl(f"{site.root}/", "-o", "c", "--delay", 0, "--max-wait", 1, cwd=tmp_path)
         assert "2 pages are left for later" in done.stdout
-        done = crawl(f"{site.root}/", "-o", "c", "--delay", 0, "--max-wait", 30, cwd=tmp_path)
+        done = crawl(f"{site.root}/", "-o", "c", "--delay", 0, "--max-wait", 300, cwd=tmp_path)
         assert done.stdout.endswith("; nothing more to fetch now\n")
         assert site.counts() == {"/": 1, "/a": 1, "/b": 1}
 
