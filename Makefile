@@ -66,8 +66,9 @@ BOUNDS := $(addprefix tests/,$(addsuffix .py, \
 	graph/test_coded_rows graph/test_compressed graph/test_derive graph/test_graph_checks graph/test_parts \
 	graph/test_rows graph/test_sorting rank/test_betweenness rank/test_closeness rank/test_eigenvector \
 	rank/test_hyperball rank/test_linkrank rank/test_loops rank/test_mcmc rank/test_opic rank/test_pagerank \
-	rank/test_percolation rank/test_rank_kernels rank/test_salsa rank/test_spam replaying/test_replay_lines \
-	reranking/test_crawl_ranking reranking/test_live_ranking sources/test_archive_parts sources/test_bvgraph \
+	rank/test_percolation rank/test_rank_kernels rank/test_salsa rank/test_spam rank/test_structure \
+	replaying/test_replay_lines reranking/test_crawl_ranking reranking/test_live_ranking \
+	sources/test_archive_parts sources/test_bvgraph \
 	sources/test_bvgraph_write sources/test_edgelist store/test_checkpoint store/test_index_damage store/test_spill \
 	store/test_store store/test_store_checks store/test_store_wild store/test_url_table store/test_verify \
 	urls/test_plain_urls))

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from inlink.rank.ranking import Ranking
     from inlink.rank.salsa import salsa
     from inlink.rank.spam import anti_trustrank, spam_mass
+    from inlink.rank.structure import Structure, structure
     from inlink.rank.trustrank import trustrank
     from inlink.rank.whatif import RankChanges, whatif
     from inlink.replaying.replay import replay
@@ -52,6 +53,7 @@ _HOMES = {
     "RankChanges": ("inlink.rank.whatif", "RankChanges"),
     "Ranking": ("inlink.rank.ranking", "Ranking"),
     "Rules": ("inlink.frontier.rules", "Rules"),
+    "Structure": ("inlink.rank.structure", "Structure"),
     "VirtualClock": ("inlink.base.clock", "VirtualClock"),
     "Walks": ("inlink.rank.mcmc", "Walks"),
     "anti_trustrank": ("inlink.rank.spam", "anti_trustrank"),
@@ -76,6 +78,7 @@ _HOMES = {
     "replay": ("inlink.replaying.replay", "replay"),
     "salsa": ("inlink.rank.salsa", "salsa"),
     "spam_mass": ("inlink.rank.spam", "spam_mass"),
+    "structure": ("inlink.rank.structure", "structure"),
     "trustrank": ("inlink.rank.trustrank", "trustrank"),
     "whatif": ("inlink.rank.whatif", "whatif"),
     "write": ("inlink.sources.write", "write_graph"),
@@ -90,6 +93,7 @@ __all__ = [
     "RankChanges",
     "Ranking",
     "Rules",
+    "Structure",
     "VirtualClock",
     "Walks",
     "__version__",
@@ -116,6 +120,7 @@ __all__ = [
     "replay",
     "salsa",
     "spam_mass",
+    "structure",
     "trustrank",
     "whatif",
     "write",

@@ -44,6 +44,21 @@ def test_the_summary_counts_and_the_rows_name_the_pages_to_mend(tmp_path: Path) 
     assert rows == [f"{HOME}{path}\t{HOME}\t404\t{path}\tbody" for path in ("lost", "gone")]
 
 
+def test_the_structure_of_a_site(tmp_path: Path) -> None:
+    site = small(more="<a href=/end>end</a><a href=/lost>lost</a>")
+    site.answers[f"{HOME}end"] = Answer("<title>End</title><h1>End</h1>")
+    site.answers[f"{HOME}before"] = Answer(
+        "<title>Before</title><h1>Before</h1><a href=/>home</a><a href=/x>x</a>"
+    )
+    site.answers[f"{HOME}x"] = Answer("<title>X</title><h1>X</h1>")
+    site.answers[f"{HOME}alone"] = Answer("<title>Alone</title><h1>Alone</h1>")
+    site.sitemap += [f"{HOME}before", f"{HOME}alone"]
+    crawl(site, tmp_path / "c")
+    (found,) = audit(tmp_path / "c", only=["structure"]).checks
+    # The page that is gone was not fetched, so it does not count.
+    assert [tuple(row) for row in found.rows] == [("core", 2), ("IN", 1), ("OUT", 1), ("others", 2)]
+
+
 def test_fail_on_is_for_continuous_integration(tmp_path: Path) -> None:
     crawl(small("lost"), tmp_path / "c")
     assert run(tmp_path / "c", "--fail-on", "redirects").exit_code == 0

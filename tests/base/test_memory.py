@@ -13,6 +13,7 @@ from inlink import plot
 from inlink.base import memory
 from inlink.errors import ParameterError
 from inlink.graph.components import components
+from inlink.graph.cores import core_numbers
 from inlink.graph.names import NameTable
 from inlink.graph.neighbours import chain, near
 from inlink.rank.linkrank import linkrank
@@ -196,6 +197,8 @@ WORK = {
     "linkrank": linkrank,
     "info": inlink.Graph.info,
     "components": lambda graph: components(graph.out_rows),
+    "structure": inlink.structure,
+    "cores": lambda graph: core_numbers(graph.out_rows, graph.split_in_rows),
     "reachable": lambda graph: graph.reachable([0]),
     "transpose": lambda graph: inlink.Graph(graph.out_rows).in_rows,
     "inlinks": lambda graph: graph.in_rows,

@@ -119,6 +119,46 @@ def test_info_of_a_crawl_is_that_of_crawl_info(folder: Path):
     assert run("info", folder, "--verify") == run("crawl-info", folder)
 
 
+def test_info_shows_the_structure_of_a_crawl(folder: Path):
+    figures = json.loads(run("info", folder, "--structure", "--json"))
+    plain = json.loads(run("info", folder, "--json"))
+    assert sum(figures["structure"]["bow_tie"].values()) == plain["pages"]
+    shown, before = run("info", folder, "--structure"), run("info", folder)
+    assert shown.startswith(before)
+    assert "strong components" in shown.removeprefix(before)
+
+
+def test_info_shows_the_structure_of_a_graph(tmp_path: Path):
+    # a ring of three, which a node reaches and which reaches a chain of thirty nodes; a self-loop apart
+    arcs = [(0, 1), (1, 2), (2, 0), (3, 0), (2, 4), *((k, k + 1) for k in range(4, 33)), (34, 34)]
+    inlink.read(Graph.from_arcs(arcs).to_scipy(), into=tmp_path / "g", compress=True)
+    assert "structure" not in json.loads(run("info", tmp_path / "g", "--json"))
+    figures = json.loads(run("info", tmp_path / "g", "--structure", "--json"))["structure"]
+    assert figures["bow_tie"] == {
+        "core": 3, "in": 1, "out": 30, "tubes": 0, "tendrils": 0, "disconnected": 1
+    }  # fmt: skip
+    assert (figures["strong_components"], figures["weak_components"]) == (33, 2)
+    assert figures["pairs"][:2] == [35, 35 + len(arcs) - 1]
+    assert (figures["largest_core_number"], figures["largest_core_size"]) == (2, 3)
+    lines = [line.split(maxsplit=2) for line in run("info", tmp_path / "g", "--structure").splitlines()]
+    assert ["core", "3", "(8.6%)"] in lines
+    assert ["strong", "components", "33, the largest of 3 (8.6%) nodes"] in lines
+    assert ["innermost", "k-core", "3 (8.6%), k = 2"] in lines
+    within = [line for line in lines if line[1] in ("arc", "arcs")]
+    assert [int(line[0]) for line in within] == [*range(1, 21), len(figures["pairs"]) - 1]
+    assert within[0][2] == f"{len(arcs) - 1:,} (6.0%)"
+    assert within[-1][2].endswith("(100.0%)")
+
+
+def test_info_shows_the_structure_of_a_graph_without_arcs(tmp_path: Path):
+    Graph.from_arcs(np.empty((0, 2), np.uint32), into=tmp_path / "g")
+    shown = run("info", tmp_path / "g", "--structure")
+    assert "strong components  0, the largest of 0 nodes\n" in shown
+    assert shown.endswith("reachable pairs    0\n")
+    figures = json.loads(run("info", tmp_path / "g", "--structure", "--json"))["structure"]
+    assert figures["average_distance"] is None
+
+
 @pytest.mark.parametrize(
     "given",
     [

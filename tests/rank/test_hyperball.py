@@ -46,10 +46,11 @@ def size(counter: list[int]) -> float:
     return 0.7213 / (1 + 1.079 / m) * m * m / (sum(2.0**-r for r in counter if r) + m * sigma)
 
 
-def twin(a: Arcs, key: int, log2m: int) -> tuple[np.ndarray, np.ndarray]:
-    """Σ 1/d and Σ d to each node, from sets of nodes."""
+def twin(a: Arcs, key: int, log2m: int) -> tuple[np.ndarray, np.ndarray, list[list[float]]]:
+    """Σ 1/d and Σ d to each node, from sets of nodes, and the sizes of its balls."""
     before = [{u for u, w in a.pairs if w == v and u != v} for v in range(a.num_nodes)]
     inverse, far = np.zeros(a.num_nodes), np.zeros(a.num_nodes)
+    balls: list[list[float]] = []
     for v in range(a.num_nodes):
         # The first step is exact. The others are estimated, unless no neighbour has a neighbour.
         ball, sizes = {v} | before[v], [1.0, 1.0 + len(before[v])]
@@ -61,18 +62,23 @@ def twin(a: Arcs, key: int, log2m: int) -> tuple[np.ndarray, np.ndarray]:
             ball = grown
         inverse[v] = sum((s - r) / t for t, (r, s) in enumerate(pairwise(sizes), 1))
         far[v] = sum((s - r) * t for t, (r, s) in enumerate(pairwise(sizes), 1))
-    return inverse, far
+        balls.append(sizes)
+    return inverse, far, balls
 
 
 def check_against_twin(a: Arcs, key: int, log2m: int, threads: int, few: int | None):
     graph = a.graph()
-    inverse, far = twin(a, key, log2m)
+    inverse, far, sizes = twin(a, key, log2m)
     balls = HyperBall(graph.split_in_rows, graph.out_rows, log2m, threads, few)
     # Each run makes its own counters, whatever an earlier run left in them.
     balls.run(key ^ 1, inverse=True, label="")
     # Sizes are kept with 24 bits.
     np.testing.assert_allclose(balls.run(key, inverse=True, label="").sums, inverse, rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(balls.run(key, inverse=False, label="").sums, far, rtol=1e-5, atol=1e-5)
+    run = balls.run(key, inverse=False, label="")
+    np.testing.assert_allclose(run.sums, far, rtol=1e-5, atol=1e-5)
+    assert len(run.pairs) == run.steps + 1
+    pairs = [sum(row[min(t, len(row) - 1)] for row in sizes) for t in range(run.steps + 1)]
+    np.testing.assert_allclose(run.pairs, pairs, rtol=1e-6)
 
 
 @given(
@@ -151,6 +157,8 @@ def test_steps_over_all_rows_and_from_node_to_node_are_the_same():
         assert (other.sums == found[0].sums).all()
         assert (other.reached == found[0].reached).all()
         assert other.steps == found[0].steps
+        # The sizes are added in another order.
+        np.testing.assert_allclose(other.pairs, found[0].pairs, rtol=1e-12)
 
 
 @given(arcs(max_nodes=20), st.integers(0, MASK), st.sampled_from([1, 2]), st.sampled_from([0, 3, None]))

@@ -14,7 +14,7 @@ import numpy as np
 from inlink.audit.site import REFUSALS, UNREACHED, CrawledSite
 from inlink.audit.templates import template_links
 from inlink.base.arrays import BoolArray, Float64Array, UInt16Array, UInt32Array, UInt64Array
-from inlink.graph.components import components, reachable
+from inlink.graph.components import CORE, IN, OUT, bow_tie, components
 from inlink.store.facts import place_named
 from inlink.store.format import CRAWLED, EXCLUDED, FAILED_PAGE, GONE
 from inlink.store.near import MOST_BITS
@@ -593,14 +593,10 @@ def external(evidence: Evidence) -> Iterator[Row]:
 )
 def structure(evidence: Evidence) -> Iterator[Row]:
     site = evidence.site
-    graph, fetched = site.graph(), site.fetched
-    label = components(graph.out_rows, strong=True)
-    sizes = np.bincount(label[fetched], minlength=len(fetched) + 1)
-    core = fetched & (label == np.argmax(sizes))
-    nodes = np.flatnonzero(core).tolist()
-    out = reachable(graph.out_rows, nodes) & fetched
-    into = reachable(graph.transpose().out_rows, nodes) & fetched
-    yield "core", len(nodes)
-    yield "IN", int(np.count_nonzero(into & ~core))
-    yield "OUT", int(np.count_nonzero(out & ~core))
-    yield "others", int(np.count_nonzero(site.fetched & ~into & ~out))
+    graph = site.graph()
+    rows = graph.out_rows
+    strong, weak = components(rows, strong=True), components(rows)
+    parts = bow_tie(rows, graph.split_in_rows, strong, weak, counted=site.fetched)[site.fetched]
+    for name, part in (("core", CORE), ("IN", IN), ("OUT", OUT)):
+        yield name, int(np.count_nonzero(parts == part))
+    yield "others", int(np.count_nonzero(parts > OUT))

@@ -24,6 +24,7 @@ inlink audit mycrawl -o report.html
 inlink audit mycrawl --only broken
 inlink audit mycrawl --since january --fail-on broken,orphans
 inlink info web
+inlink info web --structure
 inlink info links.tsv --json
 inlink export web -o web.parquet --ranking pagerank
 inlink export web -o ranks.csv --by pagerank

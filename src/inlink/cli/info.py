@@ -22,14 +22,20 @@ if TYPE_CHECKING:
 @click.command()
 @graph_argument
 @click.option("--verify", is_flag=True, help="Check every file, even if the folder was checked before.")
+@click.option(
+    "--structure",
+    is_flag=True,
+    help="Also show strong components, bow tie, innermost k-core and distances, which takes longer.",
+)
 @json_option
-def info(graph: Path, verify: bool, as_json: bool) -> None:
+def info(graph: Path, verify: bool, structure: bool, as_json: bool) -> None:
     """Show the figures of GRAPH: nodes, arcs, degrees, components, origin, rankings. For a crawl, see crawl-info.
 
     GRAPH may also be a file that inlink build reads, or - for standard input.
 
     If a ranking is damaged, the command reports it at the end, with exit code 2.
     """
+    import inlink
     from inlink.base.folder import Folder
     from inlink.graph.graph import Graph
     from inlink.rank.ranking import FORMAT, KIND, list_rankings
@@ -40,10 +46,12 @@ def info(graph: Path, verify: bool, as_json: bool) -> None:
             from inlink.store.verify import verify as verify_crawl
 
             verify_crawl(graph)
-        show_crawl(graph, as_json)
+        show_crawl(graph, as_json, structure)
         return
     opened = graph_at(graph) if is_source(graph) else Graph.open(graph, verify=verify)
     figures = {**asdict(opened.info()), "rankings": list_rankings(opened), "origin": opened.meta}
+    if structure:
+        figures["structure"] = inlink.structure(opened).figures()
     show_answer(figures, as_json, _say_figures)
     # Damaged rankings are not in the list: opening one raises the error that names it.
     for header in sorted(graph.glob("rankings/[!.]*/header.json")):
@@ -82,6 +90,51 @@ def _say_figures(figures: dict[str, Any]) -> None:
         *(("source", source) for source in origin.get("sources", [])),
         *(("skipped", f"{count:,} × {why}") for why, count in origin.get("skipped", {}).items()),
     ]
+    say_fields(fields)
+    if "structure" in figures:
+        _say_structure(figures["structure"])
+
+
+STEPS = 20
+"""The number of lines of the neighbourhood function, at most, besides its end."""
+
+
+def _say_structure(figures: dict[str, Any]) -> None:
+    pairs = figures["pairs"]
+    nodes, reached = int(pairs[0]), pairs[-1] - pairs[0]
+
+    def share(part: float, whole: float) -> str:
+        return f"{part:,.0f}" + (f" ({part / whole:.1%})" if whole else "")
+
+    def measured(name: str) -> str:
+        value, error = figures[name], figures[f"{name}_error"]
+        return f"{value:.4g}" + (f", relative standard error {error:.1%}" if error else "")
+
+    largest = share(figures["largest_strong_component"], nodes)
+    fields = [
+        ("strong components", f"{figures['strong_components']:,}, the largest of {largest} nodes"),
+        ("bow tie", ""),
+        *((f"  {part}", share(size, nodes)) for part, size in figures["bow_tie"].items()),
+        (
+            "innermost k-core",
+            f"{share(figures['largest_core_size'], nodes)}, k = {figures['largest_core_number']:,}",
+        ),
+        (
+            "reachable pairs",
+            share(reached, nodes * (nodes - 1))
+            + (f", relative standard error {figures['pairs_error']:.1%}" if figures["pairs_error"] else ""),
+        ),
+    ]
+    if reached:
+        fields += [
+            ("average distance", measured("average_distance")),
+            ("effective diameter", measured("effective_diameter")),
+            ("pairs within", ""),
+        ]
+        # After these, the shares are printed as 100.0%.
+        rest = sum(pairs[-1] - number >= 0.0005 * reached for number in pairs)
+        shown = [*range(1, min(rest, STEPS) + 1), len(pairs) - 1]
+        fields += [(f"  {counted(t, 'arc')}", share(pairs[t] - nodes, reached)) for t in dict.fromkeys(shown)]
     say_fields(fields)
 
 
@@ -147,8 +200,8 @@ def _remote_places(url: str, top: int, within: float) -> "Certificate":
     )
 
 
-def show_crawl(folder: Path | str, as_json: bool) -> None:
-    """Print the figures of a crawl."""
+def show_crawl(folder: Path | str, as_json: bool, structure: bool = False) -> None:
+    """Print the figures of a crawl. ``structure``: also of the graph of all its known pages."""
     from inlink.store.format import STATES
 
     view = view_of(folder)
@@ -172,6 +225,10 @@ def show_crawl(folder: Path | str, as_json: bool) -> None:
         "ranking_fault": about.ranking_fault,
         "addresses": about.addresses,
     }
+    if structure and isinstance(folder, Path):
+        import inlink
+
+        figures["structure"] = inlink.structure(graph_at(folder)).figures()
     show_answer(figures, as_json, _say_crawl)
 
 
@@ -199,3 +256,5 @@ def _say_crawl(figures: dict[str, Any]) -> None:
     if figures["inbox"]:
         fields.append(("inbox", counted(figures["inbox"], "request")))
     say_fields(fields)
+    if "structure" in figures:
+        _say_structure(figures["structure"])

@@ -1,12 +1,16 @@
-"""Connected components, and the nodes that can be reached from others."""
+"""Connected components, the nodes that can be reached from others, and the bow tie of a graph."""
 
 from collections.abc import Iterable
 
 import numpy as np
+import numpy.typing as npt
 
-from inlink.base.arrays import BoolArray, UInt32Array
+from inlink.base.arrays import BoolArray, UInt8Array, UInt32Array
 from inlink.base.memory import require_memory
-from inlink.graph.rows import Rows
+from inlink.graph.rows import Rows, SplitRows, row_places
+
+CORE, IN, OUT, TUBES, TENDRILS, DISCONNECTED = range(6)
+"""The parts of a bow tie; see :func:`bow_tie`."""
 
 
 def components(rows: Rows, *, strong: bool = False) -> UInt32Array:
@@ -39,14 +43,69 @@ def largest_component(rows: Rows, *, strong: bool = False) -> BoolArray:
 
     If several components are equally large, it is the one with the first node.
     """
-    label = components(rows, strong=strong)
+    return _largest(components(rows, strong=strong))
+
+
+def _largest(label: UInt32Array, counted: BoolArray | None = None) -> BoolArray:
+    """Return a mask of the component with most (counted) nodes. If there are several, it is that of the first node."""
     if len(label) == 0:
         return np.zeros(0, np.bool_)
-    sizes = np.bincount(label, minlength=len(label))
-    # The first node of a largest component.
+    sizes = np.bincount(label if counted is None else label[counted], minlength=len(label))
     first = int(np.argmax(sizes[label] == sizes.max()))
     same: BoolArray = label == label[first]
     return same
+
+
+def bow_tie(
+    rows: Rows,
+    inlinks: SplitRows,
+    strong: UInt32Array,
+    weak: UInt32Array,
+    counted: BoolArray | None = None,
+) -> UInt8Array:
+    """Return the part of the bow tie to which each node belongs, uint8[n].
+
+    :data:`CORE` is the largest strongly connected component. If several are equally large, it is the one with the first
+    node. Nodes of :data:`IN` reach the core, and the core reaches nodes of :data:`OUT`. :data:`TUBES` lead from IN to
+    OUT past the core. :data:`TENDRILS` are the other nodes of the core's weakly connected component, and
+    :data:`DISCONNECTED` are those of other components.
+
+    Parameters
+    ----------
+    rows : Rows
+        The outlinks.
+    inlinks : SplitRows
+        The inlinks.
+    strong, weak : uint32[n]
+        Representatives of the strongly and of the weakly connected components, by :func:`components`.
+    counted : bool[n] or None
+        The nodes that count for the size of a component; None: all.
+
+    References
+    ----------
+    Broder et al., "Graph structure in the Web", Computer Networks 2000. There tendrils hang directly from IN or OUT,
+    but those that are reported are the rest of the weakly connected component, as here.
+    """
+    core = _largest(strong, counted)
+    parts = np.full(len(core), DISCONNECTED, np.uint8)
+    if not len(core):
+        return parts
+    parts[weak == weak[np.argmax(core)]] = TENDRILS
+    nodes = np.flatnonzero(core)
+    out, into = reachable(rows, nodes), reaching(inlinks, nodes)
+    tubes = reachable(rows, np.flatnonzero(into & ~core))
+    tubes &= reaching(inlinks, np.flatnonzero(out & ~core))
+    # The order matters: a node of IN or OUT may also be on a way from IN to OUT, and the core is in both.
+    for part, mask in ((TUBES, tubes), (IN, into), (OUT, out), (CORE, core)):
+        parts[mask] = part
+    return parts
+
+
+def reaching(inlinks: SplitRows, targets: Iterable[int]) -> BoolArray:
+    """Return a mask of the nodes that reach ``targets``, bool[n], the targets included, as :func:`reachable`."""
+    numbers = np.asarray(_numbers(targets), np.uint32)
+    seen = reachable(Rows(inlinks.offsets, inlinks.nodes), inlinks.places(numbers))
+    return seen[row_places(inlinks.linking, len(seen))] if len(inlinks.linking) else seen
 
 
 def reachable(rows: Rows, sources: Iterable[int]) -> BoolArray:
@@ -59,10 +118,14 @@ def reachable(rows: Rows, sources: Iterable[int]) -> BoolArray:
     nodes = len(rows.offsets) - 1
     require_memory(5 * nodes, f"a search of {nodes:,} nodes")
     seen = np.zeros(nodes, np.bool_)
-    for source in sources:
-        seen[source] = True
+    seen[_numbers(sources)] = True
     first = np.flatnonzero(seen).astype(np.uint32)
     queue = np.empty(nodes, np.uint32)
     queue[: len(first)] = first
     reach(rows.offsets, rows.nodes, queue, np.uint64(len(first)), seen)
     return seen
+
+
+def _numbers(nodes: Iterable[int]) -> npt.NDArray[np.integer]:
+    """Return numbers of nodes as an array; an array as it is."""
+    return nodes if isinstance(nodes, np.ndarray) else np.fromiter(nodes, np.int64)

@@ -197,7 +197,8 @@ def _ranking(
         raise ParameterError("`log2m` applies only to estimates: give `exact` or `log2m`, not both")
     inwards, inverse = parameters["direction"] == "in", algorithm == "harmonic"
     if exact or (exact is None and log2m is None and graph.num_nodes <= EXACT_NODES):
-        all_sums, unit = _sums(graph, inwards, threads, "harmonic centrality" if inverse else algorithm)
+        label = "harmonic centrality" if inverse else algorithm
+        all_sums, unit = distance_sums(graph, label, inwards=inwards, threads=threads)
         sums = all_sums.inverse / unit if inverse else all_sums.far.astype(np.float64)
         values = values_of(sums, all_sums.reached.astype(np.float64))
         bound = all_sums.reached.sum() / (2 * unit) + 4 * ROUNDOFF * values.sum()
@@ -227,14 +228,28 @@ def _ranking(
     )
 
 
-def _sums(graph: Graph, inwards: bool, threads: int | None, label: str) -> tuple["DistanceSums", float]:
-    """Return the sums of distances to or from each node, and the unit of the inverse distances."""
+def distance_sums(
+    graph: Graph, label: str, *, inwards: bool, threads: int | None
+) -> tuple["DistanceSums", float]:
+    """Return the sums of distances to or from each node, and the unit of the inverse distances.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph. A breadth-first search runs from each of its nodes.
+    label : str
+        Label of the progress display.
+    inwards : bool
+        True: distances to each node, for which outlinks are read. False: distances from each node, by inlinks.
+    threads : int or None
+        None uses all processors.
+    """
     from inlink.base.jit import num_threads
     from inlink.rank.kernels.blocks import each_block
     from inlink.rank.kernels.paths import SOURCES, WORDS, DistanceSearch, DistanceSums, distances_from
 
     n = graph.num_nodes
-    require_vectors(graph, node=56 + (32 + 24 * WORDS) * num_threads(threads))
+    require_vectors(graph, node=64 + (40 + 24 * WORDS) * num_threads(threads))
     rows = graph.out_rows if inwards else graph.in_rows
     # The sum of n − 1 units fits in 64 bits.
     unit = np.uint64(1 << (64 - max(n, 1).bit_length()))
@@ -242,7 +257,7 @@ def _sums(graph: Graph, inwards: bool, threads: int | None, label: str) -> tuple
 
     def scratch() -> tuple[DistanceSearch, DistanceSums]:
         # Another thread may append between two statements here, so the last entry need not be this thread's.
-        sums = np.zeros((3, n), np.uint64)
+        sums = np.zeros((4, n), np.uint64)
         all_sums.append(sums)
         bits = np.zeros((3, n, WORDS), np.uint64)
         return DistanceSearch(bits, np.empty(n, np.uint32), np.empty(n, np.uint32)), DistanceSums(*sums)
@@ -255,7 +270,7 @@ def _sums(graph: Graph, inwards: bool, threads: int | None, label: str) -> tuple
     with track(label, n, "sources") as task:
         for done in each_block(-(-n // SOURCES), num_threads(threads), scratch, work):
             task.advance(done)
-    total = np.zeros((3, n), np.uint64)
+    total = np.zeros((4, n), np.uint64)
     for sums in all_sums:
         total += sums
     return DistanceSums(*total), float(unit)

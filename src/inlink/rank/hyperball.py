@@ -60,11 +60,15 @@ class Sums(NamedTuple):
         The number of other nodes that reach each node.
     steps : int
         The number of steps until nothing changed.
+    pairs : float64[steps + 1]
+        The sum of all balls after each number of steps: the number of pairs of nodes at most so many steps apart, with
+        the n pairs of a node and itself. It is exact for 0 and 1.
     """
 
     sums: Float64Array
     reached: Float64Array
     steps: int
+    pairs: Float64Array
 
 
 class HyperBall:
@@ -133,7 +137,7 @@ class HyperBall:
         counting = Counting(np.uint64(key), np.uint64(64 - self._log2m), scale, empty, inverse)
         with track(label, None, "steps") as task:
             count, arcs, balls = self._sweep(1, balls, counting)
-            step = 2
+            step, pairs = 2, [np.array([n, sizes.sum(dtype=np.float64)])]
             few: Readers | None = None
             task.advance(1)
             while count:
@@ -142,12 +146,15 @@ class HyperBall:
                     few = None
                     count, arcs, balls = self._sweep(step, balls, counting)
                     step += 1
+                    pairs.append(np.array([sizes.sum(dtype=np.float64)]))
                 else:
                     few = few or self._readers_of(balls)
-                    step, count, arcs, balls = self._follow(step, count, balls, counting, few)
+                    gains = np.empty((_ARCS >> 6) + 1)
+                    step, count, arcs, balls = self._follow(step, count, balls, counting, few, gains)
+                    pairs.append(pairs[-1][-1] + np.cumsum(gains[: step - before]))
                 task.advance(step - before)
         reached = np.maximum(self._by_node(sizes).astype(np.float64) - 1, 0)
-        return Sums(self._by_node(sums), reached, step - 1)
+        return Sums(self._by_node(sums), reached, step - 1, np.concatenate(pairs))
 
     def _by_node(self, values: AnyArray) -> AnyArray:
         """Return values that are by index in the order of the nodes."""
@@ -177,13 +184,16 @@ class HyperBall:
         return sum(count for count, _ in done), sum(arcs for _, arcs in done), balls
 
     def _follow(
-        self, step: int, count: int, balls: Balls, counting: Counting, few: Readers
+        self, step: int, count: int, balls: Balls, counting: Counting, few: Readers, gains: Float64Array
     ) -> tuple[int, int, int, Balls]:
-        """Do steps from node to node. Return the number of the next step, and what :meth:`_sweep` returns."""
+        """Do steps from node to node. Return the number of the next step, and what :meth:`_sweep` returns.
+
+        The growth of all balls in each step is written to ``gains``.
+        """
         state = np.uint64(step), np.uint64(count), np.uint64(_ARCS), balls, counting
         scratch = np.empty(1 << self._log2m, np.uint8)
         after, changed, arcs = few_steps(
-            self._rows.offsets, self._rows.nodes, *state, scratch, self._numbering, few
+            self._rows.offsets, self._rows.nodes, *state, scratch, self._numbering, few, gains
         )
         if (int(after) - step) % 2:
             balls = balls._replace(now=balls.next, next=balls.now)

@@ -381,6 +381,7 @@ def few_steps(
     scratch: UInt8Array,
     numbering: Numbering,
     readers: Readers,
+    gains: Float64Array,
 ) -> tuple[uint64, uint64, uint64]:
     """Do the steps from ``step`` on while few balls change: each goes from the nodes that changed to their readers.
 
@@ -401,6 +402,8 @@ def few_steps(
         Room for one counter.
     numbering, readers : Numbering, Readers
         See there.
+    gains : float64[budget / 64 + 1]
+        The growth of all balls in each step is written here.
 
     Returns
     -------
@@ -414,7 +417,7 @@ def few_steps(
     reading, reader, moved, reached, seen = readers
     k = uint64(len(now))
     room = uint64(len(moved))
-    arcs, done = U0, U0
+    arcs, done, first = U0, U0, step
     while count > U0 and arcs <= room and done <= budget:
         weight = _weight(step, inverse)
         # Both buffers of a node that changed are made equal before anything is added to them.
@@ -443,6 +446,7 @@ def few_steps(
                     reached[num_reached] = v
                     num_reached += U1
         count = U0
+        gain = 0.0
         for q in range(U0, num_reached):
             v = uint64(reached[q])
             seen[v] = False
@@ -462,7 +466,9 @@ def few_steps(
                 size = _size(scratch, scale, empty)
             if float32(size) != sizes[v]:
                 sums[v] += weight * (size - sizes[v])
+                gain += float64(float32(size)) - float64(sizes[v])
                 sizes[v] = float32(size)
+        gains[step - first] = gain
         now, next_ = next_, now
         step += U1
     return step, count, arcs

@@ -46,11 +46,20 @@ class DistanceSearch(NamedTuple):
 
 
 class DistanceSums(NamedTuple):
-    """For each node, over the sources that reach it: Σ d, their number, and Σ unit/d rounded; uint64[n] each."""
+    """Sums over pairs of a source and another node that it reaches, d steps away; uint64[n] each.
+
+    Attributes
+    ----------
+    far, reached, inverse
+        For each node, over the sources: Σ d, their number, and Σ unit/d rounded.
+    pairs
+        For each d, the number of pairs.
+    """
 
     far: UInt64Array
     reached: UInt64Array
     inverse: UInt64Array
+    pairs: UInt64Array
 
 
 @inlined
@@ -73,12 +82,12 @@ def distances_from(
     unit: uint64,
 ) -> uint64:
     """Add to ``sums`` of each node v, over the sources s in [first, last) with 0 < d(s, v) < ∞: d(s, v), 1, and
-    unit / d(s, v) rounded.
+    unit / d(s, v) rounded. Count the pairs too.
 
     There are at most :data:`SOURCES` sources. Return the greatest distance plus 1.
     """
     bits, active, touched = search
-    far, reached, inverse = sums
+    far, reached, inverse, pairs = sums
     seen, now, new = bits[0], bits[1], bits[2]
     for i in range(U0, uint64(len(offsets)) - U1):
         for k in range(U0, _WORDS):
@@ -123,6 +132,7 @@ def distances_from(
             far[j] += total * depth
             reached[j] += total
             inverse[j] += total * share
+            pairs[depth] += total
             active[a] = j
         count = num_touched
     return depth
