@@ -17,7 +17,7 @@ from archives import A, anchors, record, response, synthetic_wat, warcinfo, wat_
 from inlink.archives import records as reader
 from inlink.archives.batches import archive_batches
 from inlink.archives.kernels import forms
-from inlink.archives.kernels.members import BY_DATE, frame_members
+from inlink.archives.kernels.members import ALWAYS, frame_members
 from inlink.archives.kernels.wat import WORK
 from inlink.base.damage import Tally
 from inlink.errors import DamageError, FormatError
@@ -228,24 +228,24 @@ GOOD = [
     st.lists(st.sampled_from(FIELDS), max_size=9),
     st.sampled_from([b"\r\n", b"\r\n", b"\n", b"\r"]),
     st.sampled_from([b"\r\n\r\n", b"\r\n\r\n", b"\n\n", b"", b"\r\n\r\nx"]),
-    st.integers(0, 2),
+    st.sampled_from([0, 20190708, ALWAYS]),
     st.integers(0, 3),
 )
-@example(GOOD[0], GOOD[1:], b"\r\n", b"\r\n\r\n", 2, 0)
-@example(GOOD[0], [*GOOD[1:], GOOD[1]], b"\r\n", b"\r\n\r\n", 2, 0)
-def test_headers_are_read_as_the_reader_reads_them(start, fields, line, end, entities, cut):
+@example(GOOD[0], GOOD[1:], b"\r\n", b"\r\n\r\n", 20190708, 0)
+@example(GOOD[0], [*GOOD[1:], GOOD[1]], b"\r\n", b"\r\n\r\n", 20190708, 0)
+def test_headers_are_read_as_the_reader_reads_them(start, fields, line, end, until, cut):
     body = b'{"a":1}'
     data = line.join([start, *fields]) + b"\r\n\r\n" + body + end
     data = data[: len(data) - cut]
     frames = np.zeros(3, np.uint64)
-    if not frame_members(np.frombuffer(data, np.uint8), np.array([len(data)], np.uint64), entities, frames):
+    if not frame_members(np.frombuffer(data, np.uint8), np.array([len(data)], np.uint64), until, frames):
         return
     end_of_header = data.index(b"\r\n\r\n") + 4
     truth, length = reader.warc_header(data[:end_of_header], 0)
     assert truth.is_json
     assert frames[:2].tolist() == [end_of_header, end_of_header + length] == [len(data) - 11, len(data) - 4]
     assert data[-4:] == b"\r\n\r\n"
-    wanted = truth.date[:10] < b"2019-07-08" if entities == BY_DATE else bool(entities)
+    wanted = truth.date[:10] < b"2019-07-08" if until == 20190708 else until == ALWAYS
     assert bool(frames[2]) == wanted
 
 
@@ -255,7 +255,7 @@ def test_a_plain_header_is_read():
         text = np.frombuffer(data * copies + b"WARC", np.uint8)
         ends = np.array([*(len(data) * (k + 1) for k in range(copies)), len(text)], np.uint64)
         frames = np.zeros(3 * len(ends), np.uint64)
-        assert frame_members(text, ends, BY_DATE, frames) == copies
+        assert frame_members(text, ends, 20190708, frames) == copies
         for k in range(copies):
             begin, end, entities = frames[3 * k : 3 * k + 3].tolist()
             assert (bytes(text[begin:end]), entities) == (b'{"a":1}', 1)
@@ -277,7 +277,7 @@ for text in json.loads(sys.stdin.read()):
     text = text.encode("latin-1")
     for end in range(len(text) + 1):
         area[size - end : size] = text[:end]
-        frame_members(memory[size - end : size], np.array([end], np.uint64), 2, np.zeros(3, np.uint64))
+        frame_members(memory[size - end : size], np.array([end], np.uint64), 20190708, np.zeros(3, np.uint64))
 print("read")
 """
 

@@ -10,7 +10,7 @@ import json
 import numpy as np
 
 from inlink.archives.records import Members, Record
-from inlink.archives.wat import WatRules, unescape_attribute
+from inlink.archives.wat import ENTITIES_UNTIL, WatRules, unescape_attribute
 from inlink.base.arrays import UInt64Array
 
 _PLACE = (1 << 28) - 1
@@ -49,12 +49,13 @@ class Block:
         entities : bool or None
             Whether entities in links must be decoded; None: in old records.
         """
-        from inlink.archives.kernels.members import BY_DATE, frame_members
+        from inlink.archives.kernels.members import ALWAYS, frame_members
 
         frames = np.zeros(3 * len(members.ends), np.uint64)
         ends = np.array(members.ends, np.uint64)
         text = np.frombuffer(members.data, np.uint8)
-        members.used = int(frame_members(text, ends, BY_DATE if entities is None else int(entities), frames))
+        until = int(ENTITIES_UNTIL) if entities is None else ALWAYS if entities else 0
+        members.used = int(frame_members(text, ends, until, frames))
         return cls(members.data, frames[: 3 * members.used], members.offsets)
 
     def __len__(self) -> int:

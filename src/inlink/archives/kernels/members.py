@@ -6,13 +6,10 @@ from numpy import int64, uint8, uint64
 from inlink.base.arrays import UInt8Array, UInt64Array
 from inlink.base.jit import U0, U1, Index, kernel
 
-__all__ = ["BY_DATE", "frame_members"]
+__all__ = ["ALWAYS", "frame_members"]
 
-BY_DATE = 2
-"""Decode entities in records whose date is before :data:`UNTIL`."""
-
-UNTIL = 20190708
-"""The day on which ia-web-commons began to decode entities. URLs in older WAT files contain ``&amp;``."""
+ALWAYS = 1 << 30
+"""Behind all days."""
 
 _U2, _U3, _U4 = (uint64(k) for k in (2, 3, 4))
 _TYPE, _LENGTH, _CONTENT, _DATE, _METADATA, _JSON = (
@@ -62,14 +59,14 @@ def _day(text: UInt8Array, at: Index, end: Index) -> Index:
 
 
 @kernel(allocates=False)
-def _frame(text: UInt8Array, at: Index, end: Index, entities: Index, frames: UInt64Array, row: Index) -> bool:
+def _frame(text: UInt8Array, at: Index, end: Index, until: Index, frames: UInt64Array, row: Index) -> bool:
     """Frame one member; see :func:`frame_members`. Return whether it is a plain record of JSON."""
     if end - at < uint64(6) or not (text[at] == 87 and text[at + U1] == 65 and text[at + _U2] == 82):
         return False
     if text[at + _U3] != 67 or text[at + _U4] != 47 or uint64(text[at + uint64(5)]) - uint64(48) > uint64(9):
         return False
     last = min(end, at + _LONGEST)
-    size, seen = U0, U0
+    size, seen, day = U0, U0, U0
     while True:
         line = at
         while at < last and text[at] >= 32:
@@ -99,11 +96,7 @@ def _frame(text: UInt8Array, at: Index, end: Index, entities: Index, frames: UIn
                     return False
             elif _begins_with(text, line, colon, _DATE):
                 field = _U2
-                if entities == uint64(BY_DATE):
-                    day = _day(text, value, stop)
-                    if day == U0:
-                        return False
-                    entities = uint64(day < uint64(UNTIL))
+                day = _day(text, value, stop)
         elif long == uint64(len(_CONTENT)) and _begins_with(text, line, colon, _CONTENT) and value <= stop:
             field = _U4
             if not _begins_with(text, value, stop, _JSON):
@@ -120,18 +113,20 @@ def _frame(text: UInt8Array, at: Index, end: Index, entities: Index, frames: UIn
         if seen & field != U0:
             return False
         seen |= field
-    # Of the four fields, only the date may be missing, if nothing depends on it.
-    if seen | _U2 != uint64(15) or entities == uint64(BY_DATE) or at + size + _U4 != end:
+    # Of the four fields, only the date may be missing, or have another form, if nothing depends on it.
+    if seen | _U2 != uint64(15) or at + size + _U4 != end:
+        return False
+    if day == U0 and until != U0 and until != uint64(ALWAYS):
         return False
     for k in range(U0, _U4):
         if text[end - _U4 + k] != (13 if k & U1 == U0 else 10):
             return False
-    frames[row], frames[row + U1], frames[row + _U2] = at, at + size, entities
+    frames[row], frames[row + U1], frames[row + _U2] = at, at + size, uint64(day < until)
     return True
 
 
 @kernel(allocates=False)
-def frame_members(text: UInt8Array, ends: UInt64Array, entities: int, frames: UInt64Array) -> Index:
+def frame_members(text: UInt8Array, ends: UInt64Array, until: int, frames: UInt64Array) -> Index:
     """Find the JSON of gzip members, up to the first that is not exactly a plain metadata record of JSON.
 
     Parameters
@@ -140,8 +135,9 @@ def frame_members(text: UInt8Array, ends: UInt64Array, entities: int, frames: UI
         The unpacked members, one after the other.
     ends : uint64[m]
         The end of each member in `text`, increasing and at most n.
-    entities : int
-        Whether entities in links have to be decoded: 0, 1 or :data:`BY_DATE`.
+    until : int
+        Entities in links have to be decoded in records before this day, such as 20190708: 0 for none of them,
+        :data:`ALWAYS` for all.
     frames : uint64[m, 3] as uint64[3 * m]
         Filled for each member: begin and end of its JSON, and whether entities in its links have to be decoded.
 
@@ -152,7 +148,7 @@ def frame_members(text: UInt8Array, ends: UInt64Array, entities: int, frames: UI
     """
     at = U0
     for k in range(U0, uint64(len(ends))):
-        if not _frame(text, at, ends[k], uint64(entities), frames, _U3 * k):
+        if not _frame(text, at, ends[k], uint64(until), frames, _U3 * k):
             return int64(k)
         at = ends[k]
     return int64(len(ends))
