@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from archives import anchors, record, synthetic_wat, wat_json
 from inlink.archives.batches import archive_batches
 from inlink.archives.kernels import forms
-from inlink.archives.kernels.links import NEW, keep_hosts
-from inlink.archives.kernels.wat import FULL, OTHER, PAGE, UNSURE, WORK, scan_record
+from inlink.archives.kernels import links as module
+from inlink.archives.kernels.links import NEW, host_links, keep_hosts
+from inlink.archives.kernels.wat import FULL, OTHER, PAGE, UNSURE, WORK
 from inlink.archives.records import records
 from inlink.base.damage import Tally
 from inlink.errors import DamageError
@@ -52,10 +53,28 @@ def test_real_files_give_the_same(data, name, options):
     check(data(name).read_bytes(), **options)
 
 
-def scanned(body: bytes, room: int = 1 << 13, rules: int = 1) -> int:
-    """The answer of the scanner for a record."""
-    text, links = np.frombuffer(body, np.uint8), np.zeros(room, np.uint64)
-    return scan_record(text, 0, len(text), rules, np.zeros(WORK, np.uint64), links)
+def scanned(text: bytes, begin: int = 0, end: int | None = None, *, room: int = 1 << 13) -> int:
+    """The answer of the scanner for the record between two places."""
+    state, links = np.zeros(4, np.int64), np.zeros(room, np.uint64)
+    answer = host_links(
+        np.frombuffer(text, np.uint8),
+        np.array([begin, len(text) if end is None else end, 0], np.uint64),
+        1,
+        -1,
+        np.zeros(WORK, np.uint64),
+        links,
+        np.zeros(1 << 14, np.uint32),
+        np.zeros(1 << 13, np.uint64),
+        np.zeros(1 << 17, np.uint8),
+        np.zeros((1 << 12) - 1, np.int64),
+        np.zeros(1 << 13, np.int64),
+        np.zeros(1 << 14, np.uint64),
+        np.zeros(5, np.uint64),
+        state,
+    )
+    if answer == module.DONE:
+        return PAGE if state[1] else OTHER
+    return {module.FULL: FULL, module.UNSURE: UNSURE}[answer]
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -207,27 +226,14 @@ def test_many_links_and_hosts_make_the_arrays_longer():
 
 def test_an_array_that_is_too_short_is_told():
     body = json.dumps(wat_json(PAGE_URL, anchors("/x", "/y", "/z"))).encode()
-    assert scanned(body, 4) == FULL
-    assert scanned(body, 5) == PAGE
+    assert scanned(body, room=4) == FULL
+    assert scanned(body, room=5) == PAGE
     assert scanned(json.dumps(wat_json(PAGE_URL, kind="request")).encode()) == OTHER
     assert scanned(body[:-1]) == UNSURE
     # The record may stand between other bytes.
-    text, work, links = (
-        np.frombuffer(b"{}" + body + b"}", np.uint8),
-        np.zeros(WORK, np.uint64),
-        np.zeros(9, np.uint64),
-    )
-    assert scan_record(text, 2, 2 + len(body), 1, work, links) == PAGE
-    places = [(int(link) & (1 << 28) - 1, int(link) >> 28 & (1 << 28) - 1) for link in links[: int(work[0])]]
-    assert [bytes(text[at : at + size]) for at, size in places] == [
-        PAGE_URL.encode(),
-        b"",
-        b"/x",
-        b"/y",
-        b"/z",
-    ]
-    assert scan_record(text, 2, 3 + len(body), 1, work, links) == UNSURE
-    assert scan_record(text, 2, 1 + len(body), 1, work, links) == UNSURE
+    text = b"{}" + body + b"}"
+    assert scanned(text, 2, 2 + len(body)) == PAGE
+    assert scanned(text, 2, 3 + len(body)) == scanned(text, 2, 1 + len(body)) == UNSURE
 
 
 @given(
