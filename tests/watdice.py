@@ -1,12 +1,29 @@
 """Random WAT records: usual ones, and ones with odd values, shapes and spellings."""
 
+import io
 import json
+from collections import Counter
 from random import Random
 from typing import Any
 
 from archives import wat_json, wat_record
+from inlink.archives.batches import archive_batches
+from inlink.base.damage import Tally
 
 PAGE_URL = "http://www.example.com/dir/page.html?q"
+OPTIONS = [
+    {"like": "commoncrawl"},
+    {"like": "commoncrawl", "links": "a"},
+    {"like": "commoncrawl", "location": True},
+    {"links": "all", "any_status": True},
+    {"links": "all", "exact_schemes": True},
+    {"links": "all", "location": False},
+    {"any_status": True},
+    {},
+    {"links": "all"},
+    {"links": "all", "nofollow": False},
+    {"nofollow": False},
+]
 HREFS = [
     *(
         "",
@@ -279,3 +296,31 @@ def written(value: Any, dice: Random, odds: float) -> str:
 
 def archive(bodies: list[bytes], date: str = "2024-05-01T00:00:00Z") -> bytes:
     return b"".join(wat_record(body, date=date) for body in bodies)
+
+
+def arcs_found(data: bytes, *, scan: bool, **options: Any) -> tuple[Counter, set[str], set[str], Tally]:
+    """The arcs, the nodes, the crawled nodes and the tally of an archive."""
+    tally = Tally()
+    arcs: Counter = Counter()
+    nodes, crawled = set(), set()
+    for batch in archive_batches(io.BytesIO(data), name="x", scan=scan, tally=tally, **options):
+        names = [raw.decode() for raw in batch.names.to_pylist()]
+        pairs = [
+            (names[s], names[t]) for s, t in zip(batch.sources.tolist(), batch.targets.tolist(), strict=True)
+        ]
+        if not options.get("repeats", True) and options.get("level") != "page":
+            assert len(set(pairs)) == len(pairs)
+        arcs.update(pairs)
+        nodes |= set(names)
+        crawled |= {names[place] for place in batch.crawled.tolist()}
+    return arcs, nodes, crawled, tally
+
+
+def check_scan(data: bytes, **options: Any) -> None:
+    """Scanning and decoding give the same, for hosts and for pages, with repeated arcs and without."""
+    for level in ("page", "host"):
+        given_options = {**options, "level": level}
+        scanned = arcs_found(data, scan=True, **given_options)
+        assert scanned == arcs_found(data, scan=False, **given_options)
+        once = arcs_found(data, scan=True, repeats=False, **given_options)
+        assert (set(once[0]), *once[1:]) == (set(scanned[0]), *scanned[1:])

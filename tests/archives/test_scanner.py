@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections import Counter
 from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,29 +15,30 @@ from hypothesis import strategies as st
 from archives import anchors, record, synthetic_wat, wat_json
 from inlink.archives.batches import archive_batches
 from inlink.archives.kernels import forms
-from inlink.archives.kernels.links import NEW, keep_hosts
-from inlink.archives.kernels.wat import FULL, OTHER, PAGE, UNSURE, WORK, scan_record
+from inlink.archives.kernels import links as module
+from inlink.archives.kernels.links import NEW, host_links, keep_hosts
+from inlink.archives.kernels.wat import FULL, OTHER, PAGE, UNSURE, WORK
 from inlink.archives.records import records
-from inlink.archives.scanner import ScannedPage, Scanner
 from inlink.base.damage import Tally
 from inlink.errors import DamageError
 from inlink.urls.canonical import Base
-from inlink.urls.kernels import PATH
-from watdice import BASES, HREFS, PAGE_URL, URLS, archive, shaken, wat, written
+from inlink.urls.classes import byte_classes
+from watdice import (
+    BASES,
+    HREFS,
+    OPTIONS,
+    PAGE_URL,
+    URLS,
+    archive,
+    arcs_found,
+    shaken,
+    wat,
+    written,
+)
+from watdice import (
+    check_scan as check,
+)
 
-OPTIONS = [
-    {"like": "commoncrawl"},
-    {"like": "commoncrawl", "links": "a"},
-    {"like": "commoncrawl", "location": True},
-    {"links": "all", "any_status": True},
-    {"links": "all", "exact_schemes": True},
-    {"links": "all", "location": False},
-    {"any_status": True},
-    {},
-    {"links": "all"},
-    {"links": "all", "nofollow": False},
-    {"nofollow": False},
-]
 REAL = [
     "later.wat",
     "slice.warc.wat",
@@ -47,50 +47,43 @@ REAL = [
 ]
 
 
-def found(data: bytes, *, scan: bool, **options: Any) -> tuple[Counter, set[str], set[str], Tally]:
-    """The arcs, the nodes, the crawled nodes and the tally of an archive."""
-    tally = Tally()
-    arcs: Counter = Counter()
-    nodes, crawled = set(), set()
-    for batch in archive_batches(io.BytesIO(data), name="x", scan=scan, tally=tally, **options):
-        names = [raw.decode() for raw in batch.names.to_pylist()]
-        pairs = [
-            (names[s], names[t]) for s, t in zip(batch.sources.tolist(), batch.targets.tolist(), strict=True)
-        ]
-        if not options.get("repeats", True) and options.get("level") != "page":
-            assert len(set(pairs)) == len(pairs)
-        arcs.update(pairs)
-        nodes |= set(names)
-        crawled |= {names[place] for place in batch.crawled.tolist()}
-    return arcs, nodes, crawled, tally
-
-
-def check(data: bytes, **options: Any) -> None:
-    """Scanning and decoding give the same, for hosts and for pages, with repeated arcs and without."""
-    for level in ("page", "host"):
-        given_options = {**options, "level": level}
-        scanned = found(data, scan=True, **given_options)
-        assert scanned == found(data, scan=False, **given_options)
-        once = found(data, scan=True, repeats=False, **given_options)
-        assert (set(once[0]), *once[1:]) == (set(scanned[0]), *scanned[1:])
-
-
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("name", REAL)
 def test_real_files_give_the_same(data, name, options):
     check(data(name).read_bytes(), **options)
 
 
+def scanned(text: bytes, begin: int = 0, end: int | None = None, *, room: int = 1 << 13) -> int:
+    """The answer of the scanner for the record between two places."""
+    state, links = np.zeros(4, np.int64), np.zeros(room, np.uint64)
+    answer = host_links(
+        np.frombuffer(text, np.uint8),
+        np.array([begin, len(text) if end is None else end, 0], np.uint64),
+        1,
+        -1,
+        np.zeros(WORK, np.uint64),
+        links,
+        np.zeros(1 << 14, np.uint32),
+        np.zeros(1 << 13, np.uint64),
+        np.zeros(1 << 17, np.uint8),
+        np.zeros((1 << 12) - 1, np.int64),
+        np.zeros(1 << 13, np.int64),
+        np.zeros(1 << 14, np.uint64),
+        np.zeros(5, np.uint64),
+        state,
+    )
+    if answer == module.DONE:
+        return PAGE if state[1] else OTHER
+    return {module.FULL: FULL, module.UNSURE: UNSURE}[answer]
+
+
 @pytest.mark.parametrize("name", REAL)
 def test_real_records_are_nearly_all_scanned(data, name):
-    scanner, tally = Scanner(1), Tally()
     answers = Counter(
-        type(scanner.page(one.body, one.offset, False))
-        for one in records(io.BytesIO(data(name).read_bytes()), tally)
-        if one.kind == "metadata"
+        scanned(one.body) for one in records(io.BytesIO(data(name).read_bytes()), Tally()) if one.is_json
     )
-    assert answers[ScannedPage] > 0
-    assert answers[bool] == 0
+    assert answers[PAGE] > 0
+    assert answers[UNSURE] == 0
 
 
 def test_generated_files_give_the_same(tmp_path):
@@ -213,7 +206,7 @@ def test_each_link_has_the_form_that_the_parser_gives():
     for url in URLS[:3]:
         for href in HREFS:
             body = json.dumps(wat_json(url, anchors(href))).encode()
-            arcs, *_ = found(archive([body]), scan=True, level="page", self_links=True)
+            arcs, *_ = arcs_found(archive([body]), scan=True, level="page", self_links=True)
             # A pair of surrogates is one character.
             form = Base(url).canonical(json.loads(json.dumps(href)))
             assert list(arcs) == ([] if form is None else [(url, form)])
@@ -232,30 +225,65 @@ def test_many_links_and_hosts_make_the_arrays_longer():
 
 
 def test_an_array_that_is_too_short_is_told():
-    body = np.frombuffer(json.dumps(wat_json(PAGE_URL, anchors("/x", "/y", "/z"))).encode(), np.uint8)
-    work = np.zeros(WORK, np.uint64)
-    assert scan_record(body, 1, work, np.zeros(2, np.uint64)) == FULL
-    assert scan_record(body, 1, work, np.zeros(3, np.uint64)) == PAGE
-    assert work[0] == 3
-    request = json.dumps(wat_json(PAGE_URL, kind="request")).encode()
-    assert scan_record(np.frombuffer(request, np.uint8), 1, work, np.zeros(3, np.uint64)) == OTHER
-    assert scan_record(body[:-1], 1, work, np.zeros(3, np.uint64)) == UNSURE
+    body = json.dumps(wat_json(PAGE_URL, anchors("/x", "/y", "/z"))).encode()
+    assert scanned(body, room=4) == FULL
+    assert scanned(body, room=5) == PAGE
+    assert scanned(json.dumps(wat_json(PAGE_URL, kind="request")).encode()) == OTHER
+    assert scanned(body[:-1]) == UNSURE
+    # The record may stand between other bytes.
+    text = b"{}" + body + b"}"
+    assert scanned(text, 2, 2 + len(body)) == PAGE
+    assert scanned(text, 2, 3 + len(body)) == scanned(text, 2, 1 + len(body)) == UNSURE
 
 
-@given(st.lists(st.integers(-3, 6), max_size=20), st.booleans(), st.booleans())
-def test_hosts_that_are_kept(codes, self_loops, repeats):
+@given(
+    st.lists(st.tuples(st.integers(-3, 6), st.lists(st.integers(-3, 6), max_size=9)), max_size=5),
+    st.booleans(),
+    st.booleans(),
+)
+def test_hosts_that_are_kept(pages, self_loops, repeats):
     known = np.array([5, -2], np.int64)
+
+    def truth(code):
+        return int(known[code - 5]) if code >= 5 else code
+
     # Codes 5 and 6 stand for origins that were looked up later.
-    given_codes = np.array([NEW + code - 5 if code >= 5 else code for code in codes], np.int64)
-    truth = [int(known[code - 5]) if code >= 5 else code for code in codes]
-    kept, refused = keep_hosts(
-        given_codes, len(codes), known, 1, self_loops, repeats, np.zeros(6, np.uint32), 1
+    coded = [[NEW + code - 5 if code >= 5 else code for code in [own, *codes]] for own, codes in pages]
+    codes = np.array([code for page in coded for code in page[1:]], np.int64)
+    ends = np.cumsum([0, *(len(page) - 1 for page in coded)])
+    rows = np.zeros((len(pages), 5), np.int64)
+    rows[:, 1], rows[:, 2] = [page[0] for page in coded], ends[:-1]
+    sources, lengths, refused = np.zeros(5, np.int64), np.zeros(5, np.int64), np.zeros(6, np.int64)
+    kept = keep_hosts(
+        codes,
+        len(codes),
+        rows.view(np.uint64).ravel(),
+        len(pages),
+        known,
+        self_loops,
+        repeats,
+        np.zeros(6, np.uint32),
+        1,
+        sources,
+        lengths,
+        refused,
     )
-    wanted = [code for code in truth if code >= 0 and (self_loops or code != 1)]
-    assert given_codes[kept : kept + refused].tolist() == [code for code in truth if code < 0] or sorted(
-        given_codes[kept : kept + refused].tolist()
-    ) == sorted(code for code in truth if code < 0)
-    assert sorted(given_codes[:kept].tolist()) == sorted(wanted if repeats else set(wanted))
+    at, reasons = 0, {}
+    for number, (own, page) in enumerate(pages):
+        own, page = truth(own), [truth(code) for code in page]
+        assert sources[number] == own
+        wanted = [code for code in page if code >= 0 and (self_loops or code != own)] if own >= 0 else []
+        assert codes[at : at + lengths[number]].tolist() == (
+            wanted if repeats else list(dict.fromkeys(wanted))
+        )
+        at += lengths[number]
+        for code in page:
+            if own >= 0 and code < 0:
+                reasons.setdefault(-1 - code, [0, number])[0] += 1
+    assert kept == at
+    assert [[int(count), int(page)] for count, page in refused.reshape(-1, 2) if count] == [
+        reasons[reason] for reason in sorted(reasons)
+    ]
 
 
 _AT_THE_EDGE = """
@@ -278,7 +306,7 @@ for body in bodies:
     for end in range(len(body) + 1):
         area[16 * size - end : 16 * size] = body[:end]
         for rules in (0, 1, 3):
-            scan_record(memory[16 * size - end : 16 * size], rules, work, links)
+            scan_record(memory[16 * size - end : 16 * size], 0, end, rules, work, links)
 print("read", len(bodies))
 """
 
@@ -303,22 +331,36 @@ def test_records_of_other_kinds_beside(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arena", "ends", "answer"), [(4095, 9, forms.FULL), (9000, 2, forms.FULL), (9000, 9, 1)]
+    ("arena", "ends", "urls", "links", "slots", "odd", "answer"),
+    [
+        (4095, 9, 9000, 6, 16, 12, forms.FULL_FORMS),
+        (9000, 2, 9000, 6, 16, 12, forms.FULL_FORMS),
+        (9000, 9, 4095, 6, 16, 12, forms.FULL_URLS),
+        (9000, 9, 9000, 5, 16, 12, forms.FULL),
+        (9000, 9, 9000, 6, 8, 12, forms.FULL),
+        (9000, 9, 9000, 6, 16, 11, forms.FULL),
+        (9000, 9, 9000, 6, 16, 12, forms.DONE),
+    ],
 )
-def test_forms_are_written_only_where_there_is_room(arena, ends, answer):
+def test_forms_are_written_only_where_there_is_room(arena, ends, urls, links, slots, odd, answer):
     body = json.dumps(wat_json(PAGE_URL, anchors("/x", "mailto:x", "/x#y", "http://B.org/"))).encode()
-    text, links = np.frombuffer(body, np.uint8), np.zeros(4, np.uint64)
-    assert scan_record(text, 1, np.zeros(WORK, np.uint64), links) == PAGE
-    classes = np.full(256, PATH, np.uint8)
-    classes[ord("#")] = 0
-    told, odd = np.zeros(3, np.int64), np.zeros(4, np.uint32)
-    url = np.frombuffer(PAGE_URL.encode(), np.uint8)
+    state, odds, rows = np.zeros(8, np.int64), np.zeros(odd, np.uint64), np.zeros(5, np.uint64)
     written, places = np.zeros(arena, np.uint8), np.zeros(ends, np.int64)
-    slots = np.zeros(16, np.uint64)
+    pages, page_ends = np.zeros(urls, np.uint8), np.zeros(9, np.int64)
     assert (
-        forms.page_forms(text, links, 4, url, url, 0, classes, slots, 1, written, places, told, odd) == answer
-    )
-    if answer != forms.FULL:
-        assert told.tolist() == [1, 2, 1]  # a form; links to it; links that are not http
+        forms.page_forms(
+            np.frombuffer(body, np.uint8), np.array([0, len(body), 0], np.uint64), 1, 0, byte_classes(),
+            np.zeros(WORK, np.uint64), np.zeros(links, np.uint64), np.zeros(slots, np.uint64),
+            np.zeros(4096, np.uint8), pages, page_ends, written, places, odds, rows, state,
+        )
+        == answer
+    )  # fmt: skip
+    if answer == forms.DONE:
+        # A record; a page; its URL; a form; an odd link; two links to the form; a page that used the slots.
+        assert state.tolist() == [1, 1, 1, 1, 1, 2, 1, 0]
+        assert rows[:3].tolist() == [0, 1, 1]
+        assert bytes(pages[: page_ends[1]]) == PAGE_URL.encode()
         assert bytes(written[: places[1]]) == b"http://www.example.com/x"
-        assert odd[0] == 3
+        assert odds[1] == 0
+    else:
+        assert state[0] == 0

@@ -24,8 +24,9 @@ VERSIONS = f"Python {sys.version_info.major}.{sys.version_info.minor}, Numba {ve
 WITHIN = 0.05
 KERNELS = (
     "archives_kernels_forms_page_forms",
-    "archives_kernels_links_host_codes",
-    "archives_kernels_wat_scan_record",
+    "archives_kernels_links_host_links",
+    "archives_kernels_links_keep_hosts",
+    "archives_kernels_members_frame_members",
     "frontier_kernels_queue_place_pages",
     "frontier_kernels_shares_give_shares",
     "rank_kernels_pagerank_sweep",

@@ -5,22 +5,23 @@ All functions read binary streams, so that a local file, a pipe and an object in
 
 import re
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from inlink.archives.html import LinkSet
-from inlink.archives.records import Record, archive_start, records
-from inlink.archives.scanner import ScannedPage, Scanner, rule_bits
+from inlink.archives.records import Members, Record, archive_start, records
+from inlink.archives.scanner import Block, rule_bits
 from inlink.archives.streams import Readable, Rewindable, name_of
 from inlink.archives.warc import RawPage, page_of_response
 from inlink.archives.wat import COMMON_CRAWL, ENTITIES_UNTIL, INLINK, WatRules, page_of_wat, written_on
-from inlink.base.arrays import Int64Array, UInt8Array
+from inlink.base.arrays import AnyArray, Int64Array, UInt8Array, UInt64Array
 from inlink.base.damage import Tally
 from inlink.base.strings import Strings
 from inlink.errors import FormatError, ParameterError
 from inlink.graph.batches import ArcBatch, Level
-from inlink.urls.canonical import NOT_HTTP, Base, canonical, refusal
+from inlink.urls.canonical import MAX_LENGTH, NOT_HTTP, Base, canonical, refusal
 from inlink.urls.classes import byte_classes
 from inlink.urls.hosts import domain_of, host_of, reverse_host
 
@@ -71,7 +72,7 @@ def archive_kind(stream: Readable, *, name: str | None = None) -> ArchiveKind | 
     for place, record in enumerate(records(source, Tally(), name=name)):
         if _is_wet(record):
             return "wet"
-        if _is_json(record) and b'"Envelope"' in record.body[:100_000]:
+        if record.is_json and b'"Envelope"' in record.body[:100_000]:
             return "wat"
         if record.kind == "response" or place == 20:
             break
@@ -87,8 +88,7 @@ def raw_pages(
     links: LinkSet = "a",
     nofollow: bool = True,
     rules: WatRules = INLINK,
-    scanner: Scanner | None = None,
-) -> Iterator[RawPage | ScannedPage]:
+) -> Iterator[RawPage]:
     """Read the pages of an archive, with their links as written, in the order of the archive.
 
     Parameters
@@ -103,8 +103,6 @@ def raw_pages(
         As in :func:`inlink.archives.html.html_links`.
     rules : WatRules
         Rules that select the links of WAT records.
-    scanner : Scanner or None
-        Scans WAT records where possible. None: all are decoded, and each page is a RawPage.
 
     Raises
     ------
@@ -118,37 +116,62 @@ def raw_pages(
         If `links` is neither ``"a"`` nor ``"all"``, or the stream gives something else than bytes.
     """
     name = name_of(stream, name)
-    if links not in ("a", "all"):
-        raise ParameterError(f"`links` must be 'a' or 'all'; got {links!r}")
-    written: str | None = None
+    decoder = _Decoder(tally, name, links, nofollow, rules)
     for record in records(stream, tally, name=name, size=size):
+        page = decoder.page(record)
+        if page is not None:
+            yield page
+
+
+class _Decoder:
+    """Decodes the records of an archive in their order. Parameters as those of :func:`raw_pages`."""
+
+    def __init__(self, tally: Tally, name: str, links: LinkSet, nofollow: bool, rules: WatRules) -> None:
+        if links not in ("a", "all"):
+            raise ParameterError(f"`links` must be 'a' or 'all'; got {links!r}")
+        self._tally, self._name = tally, name
+        self._links, self._nofollow, self._rules = links, nofollow, rules
+        # Whether the program that wrote the archive left entities in links; None if only dates of records tell.
+        self.entities: bool | None = None
+
+    def page(self, record: Record) -> RawPage | None:
+        """Return the page of a record; None if it describes none."""
         if record.kind == "response":
             if record.url[:7].lower().startswith((b"http://", b"https:/")):
-                yield page_of_response(record, tally, name, links=links, nofollow=nofollow)
-            else:
-                tally.skip(name, record.offset, NOT_A_PAGE)
-        elif _is_json(record):
-            day = written or record.date[:10].replace(b"-", b"").decode("ascii", "replace")
-            old = len(day) == 8 and day.isdigit() and day < ENTITIES_UNTIL
-            page: RawPage | ScannedPage | Literal[False] | None = False
-            if scanner is not None:
-                page = scanner.page(record.body, record.offset, old)
-            if page is False:
-                page = page_of_wat(
-                    record, tally, name, links=links, nofollow=nofollow, entities=old, rules=rules
+                return page_of_response(
+                    record, self._tally, self._name, links=self._links, nofollow=self._nofollow
                 )
-            if page is not None:
-                yield page
+            self._tally.skip(self._name, record.offset, NOT_A_PAGE)
+        elif record.is_json:
+            return self.page_of_json(record, self.has_entities(record))
         elif record.kind == "warcinfo":
-            written = written_on(record) or written
+            written = written_on(record)
+            if written is not None:
+                self.entities = written < ENTITIES_UNTIL
         elif _is_wet(record):
             raise FormatError(
-                f"{name}: WET archives hold text without links. Use the WAT or WARC archive of the same name."
+                f"{self._name}: WET archives hold text without links. Use the WAT or WARC archive of the same name."
             )
+        return None
 
+    def has_entities(self, record: Record) -> bool:
+        """Return whether entities in the links of a record of JSON must be decoded."""
+        if self.entities is not None:
+            return self.entities
+        day = record.date[:10].replace(b"-", b"").decode("ascii", "replace")
+        return len(day) == 8 and day.isdigit() and day < ENTITIES_UNTIL
 
-def _is_json(record: Record) -> bool:
-    return record.kind == "metadata" and record.content_type.startswith(b"application/json")
+    def page_of_json(self, record: Record, entities: bool) -> RawPage | None:
+        """Return the page of a record of JSON; None if it describes none."""
+        return page_of_wat(
+            record,
+            self._tally,
+            self._name,
+            links=self._links,
+            nofollow=self._nofollow,
+            entities=entities,
+            rules=self._rules,
+        )
 
 
 def _is_wet(record: Record) -> bool:
@@ -193,7 +216,6 @@ def page_links(
         url = _page_url(raw, name, tally)
         if url is None:
             continue
-        assert isinstance(raw, RawPage)
         refused: dict[str, int] = {}
         targets = canonical_links(raw, url, self_links, refused)
         if refused:
@@ -202,13 +224,17 @@ def page_links(
         yield PageLinks(url, targets, raw.offset)
 
 
-def _page_url(raw: RawPage | ScannedPage, name: str, tally: Tally) -> str | None:
+def _page_url(raw: RawPage, name: str, tally: Tally) -> str | None:
     url = canonical(raw.url)
     if url is None:
-        tally.skip(name, raw.offset, (refusal(raw.url) or "").replace("link is", "page's URL is", 1))
+        tally.skip(name, raw.offset, _page_refusal(raw.url))
     else:
         tally.pages += 1
     return url
+
+
+def _page_refusal(url: str | bytes) -> str:
+    return (refusal(url) or "").replace("link is", "page's URL is", 1)
 
 
 def archive_batches(
@@ -300,23 +326,22 @@ def archive_batches(
     tally = Tally() if tally is None else tally
     tally.strict = tally.strict or strict
     name = name_of(stream, name)
-    arcs: PageArcs | HostArcs
-    if level == "page":
-        arcs = PageArcs(name, tally, self_links, repeats)
-    elif level in ("host", "domain"):
-        arcs = HostArcs(name, tally, HostNumbers(level, strip_www, private_suffixes), self_loops, repeats)
-    else:
+    if level not in ("page", "host", "domain"):
         raise ParameterError(f"`level` must be 'page', 'host' or 'domain'; got {level!r}")
     if like not in (None, "commoncrawl"):
         raise ParameterError(f"`like` must be 'commoncrawl' or None; got {like!r}")
     links = links or ("all" if like else "a")
     options = {"any_status": any_status, "location": location, "exact_schemes": exact_schemes}
     rules = (COMMON_CRAWL if like else INLINK)._replace(**{k: v for k, v in options.items() if v is not None})
-    scanner = Scanner(rule_bits(links == "all", nofollow, rules)) if scan else None
-    pages = raw_pages(
-        stream, tally, name=name, size=size, links=links, nofollow=nofollow, rules=rules, scanner=scanner
-    )
-    return _batches(pages, arcs, name, tally)
+    bits = rule_bits(links == "all", nofollow, rules)
+    arcs: PageArcs | HostArcs
+    if level == "page":
+        arcs = PageArcs(name, tally, bits, self_links, repeats)
+    else:
+        numbers = HostNumbers(level, strip_www, private_suffixes)
+        arcs = HostArcs(name, tally, bits, numbers, self_loops, repeats)
+    decoder = _Decoder(tally, name, links, nofollow, rules)
+    return _batches(records(stream, tally, name=name, size=size, ahead=scan), arcs, decoder, scan)
 
 
 # -- arcs between pages --------------------------------------------------------------------------------------
@@ -330,6 +355,17 @@ def canonical_links(page: RawPage, url: str, self_links: bool, refused: dict[str
     return targets
 
 
+def _tally_links(tally: Tally, name: str, refused: list[tuple[int, str, int]]) -> None:
+    """Count refused pages and links: the byte offset, the reason and the number of each. Earlier ones come first."""
+    for offset, reason, count in sorted(refused, key=itemgetter(0)):
+        tally.skip(name, offset, reason, count)
+
+
+def _longer(array: AnyArray, times: int = 2) -> AnyArray:
+    """Return a longer array that begins with an array."""
+    return np.append(array, np.zeros((times - 1) * len(array), array.dtype))
+
+
 class PageArcs:
     """Collects the arcs between the pages of a batch.
 
@@ -338,109 +374,161 @@ class PageArcs:
     name : str
         The archive's name, for the tally.
     tally : Tally
-        Counts the links, and the links that are left out.
+        Counts the pages and links, and those that are left out.
+    rules : int
+        As :func:`inlink.archives.scanner.rule_bits` returns them.
     self_links : bool
         Keep links to a place on the page itself.
     repeats : bool
         Collect an arc as often as the page has it. False collects it once, unless it is written in two ways.
     """
 
-    def __init__(self, name: str, tally: Tally, self_links: bool, repeats: bool) -> None:
-        self._name, self._tally = name, tally
+    def __init__(self, name: str, tally: Tally, rules: int, self_links: bool, repeats: bool) -> None:
+        self._name, self._tally, self._rules = name, tally, rules
         self._self_links, self._repeats = self_links, repeats
         self._classes: UInt8Array | None = None
-        self._slots, self._stamp = np.zeros(1 << 10, np.uint64), 0
-        self._odd = np.zeros(0, np.uint32)
+        self._work, self._base = np.zeros(0, np.uint64), np.zeros(1 << 12, np.uint8)
+        self._links, self._odd = np.zeros(1 << 12, np.uint64), np.zeros(1 << 13, np.uint64)
+        self._slots, self._stamp = np.zeros(1 << 14, np.uint64), 0
+        # The URLs of the pages, and the forms of their links.
+        self._urls, self._url_ends = np.zeros(1 << 16, np.uint8), np.zeros(1 << 10, np.int64)
         self._arena, self._ends = np.zeros(1 << 16, np.uint8), np.zeros(1 << 12, np.int64)
-        # The number of forms in the arena; the numbers of links of the last page that are kept, and that are not http.
-        self._counts = np.zeros(3, np.int64)
         self._begin()
 
     def _begin(self) -> None:
-        self._urls: list[str] = []
+        self._pages = self._forms = self.size = 0
         # The number of targets of each page in the arena, and among the others.
         self._written: list[int] = []
         self._lengths: list[int] = []
         self._others: list[str] = []
-        self._counts[0] = 0
-        self.size = 0
 
-    def add(self, page: RawPage | ScannedPage, url: str) -> None:
-        """Add a page, whose canonical URL is `url`."""
+    def decoded(self, page: RawPage | None) -> None:
+        """Add a page that was decoded."""
+        url = None if page is None else _page_url(page, self._name, self._tally)
+        if page is None or url is None:
+            return
         refused: dict[str, int] = {}
-        before = int(self._counts[0])
-        if isinstance(page, ScannedPage):
-            others = self._scanned(page, url, refused)
-        else:
-            others = canonical_links(page, url, self._self_links, refused)
+        others = canonical_links(page, url, self._self_links, refused)
+        self._tally.skip_all(self._name, page.offset, refused)
+        if not self._room_for_url():
+            self._longer_urls()
+        end = int(self._url_ends[self._pages]) + len(url)
+        self._urls[end - len(url) : end] = np.frombuffer(url.encode(), np.uint8)
+        self._pages += 1
+        self._url_ends[self._pages] = end
+        self._written.append(0)
+        self._add_others(others)
+        self.size += 1
+
+    def _room_for_url(self) -> bool:
+        room = len(self._urls) - int(self._url_ends[self._pages])
+        return room >= 2 * MAX_LENGTH and self._pages + 1 < len(self._url_ends)
+
+    def _longer_urls(self) -> None:
+        self._urls, self._url_ends = _longer(self._urls), _longer(self._url_ends)
+
+    def _add_others(self, others: list[str]) -> None:
         self._tally.links += len(others)
         if not self._repeats:
             others = list(dict.fromkeys(others))
-        if refused:
-            self._tally.skip_all(self._name, page.offset, refused)
-        self._urls.append(url)
-        self._written.append(int(self._counts[0]) - before)
         self._lengths.append(len(others))
         self._others += others
-        self.size += 1 + self._written[-1] + len(others)
+        self.size += len(others)
 
-    def _scanned(self, page: ScannedPage, url: str, refused: dict[str, int]) -> list[str]:
-        """Write the forms of plain links into the arena, and return the forms of the others, which are parsed."""
+    def scan(self, block: Block, first: int) -> int:
+        """Add the pages of a block from a record on, and return the first record that must be decoded.
+
+        The forms of plain links are written into the arena. The other links are parsed.
+        """
         from inlink.archives.kernels import forms as kernels
+        from inlink.archives.kernels.wat import WORK
 
         if self._classes is None:
-            self._classes = byte_classes()
-        base = None if page.base is None else Base(url, page.base, self_links=self._self_links)
-        own = np.frombuffer(url.encode(), np.uint8)
-        root = own if base is None else np.frombuffer(base.url.encode(), np.uint8)
-        if page.number > len(self._odd):
-            self._odd = np.zeros(2 * page.number, np.uint32)
-        while 2 * page.number >= len(self._slots):
-            self._slots, self._stamp = np.zeros(2 * len(self._slots), np.uint64), 0
-        self._stamp += 1
-        options = self._self_links | self._repeats << 1 | page.entities << 2
+            self._classes, self._work = byte_classes(), np.zeros(WORK, np.uint64)
+        options = self._self_links | self._repeats << 1
+        table = np.zeros(5 * (len(block) - first), np.uint64)
+        state = np.array([0, 0, self._pages, self._forms, 0, 0, self._stamp])
         while True:
-            odds = kernels.page_forms(
-                page.text,
-                page.links,
-                page.number,
-                root,
-                own,
+            answer = kernels.page_forms(
+                block.text,
+                block.frames[3 * first :],
+                self._rules,
                 options,
                 self._classes,
+                self._work,
+                self._links,
                 self._slots,
-                self._stamp,
+                self._base,
+                self._urls,
+                self._url_ends,
                 self._arena,
                 self._ends,
-                self._counts,
                 self._odd,
+                table,
+                state,
             )
-            if odds != kernels.FULL:
+            if answer == kernels.FULL_FORMS:
+                self._arena, self._ends = _longer(self._arena), _longer(self._ends)
+            elif answer == kernels.FULL_URLS:
+                self._longer_urls()
+            elif answer == kernels.FULL:
+                self._links, self._odd = _longer(self._links), _longer(self._odd)
+                self._slots = np.zeros(2 * len(self._slots), np.uint64)
+            else:
                 break
-            self._arena = np.append(self._arena, np.zeros(len(self._arena), np.uint8))
-            self._ends = np.append(self._ends, np.zeros(len(self._ends), np.int64))
-            self._stamp += 1
-        _, kept, foreign = self._counts.tolist()
+        records, count, pages, forms, odds, kept, self._stamp = state.tolist()
+        rows = table[: 5 * count].reshape(-1, 5)
+        self._tally.pages += count
         self._tally.links += kept
-        if foreign:
-            refused[NOT_HTTP] = foreign
-        if not odds:
-            return []
+        self.size += count + forms - self._forms
+        self._written += rows[:, 1].tolist()
+        refused = [
+            (block.offsets[first + record], NOT_HTTP, number)
+            for record, number in rows[rows[:, 2] > 0][:, [0, 2]].tolist()
+        ]
+        odd: dict[int, list[int]] = {}
+        for entry, page in self._odd[: 2 * odds].reshape(-1, 2).tolist():
+            odd.setdefault(page, []).append(entry)
+        for page in range(count) if odd else ():
+            self._add_others(
+                self._parsed(block, first, rows[page], self._pages + page, odd[page], refused)
+                if page in odd
+                else []
+            )
+        if not odd:
+            self._lengths += [0] * count
+        _tally_links(self._tally, self._name, refused)
+        self._pages, self._forms = pages, forms
+        return first + int(records)
+
+    def _parsed(
+        self,
+        block: Block,
+        first: int,
+        row: UInt64Array,
+        page: int,
+        odd: list[int],
+        refused: list[tuple[int, str, int]],
+    ) -> list[str]:
+        """Return the canonical forms of the odd links of a page."""
+        record, _, _, _, base_entry = row.tolist()
+        entities = block.entities(first + record)
+        url = self._urls[int(self._url_ends[page]) : int(self._url_ends[page + 1])].tobytes().decode()
         hrefs: list[str] = []
         from_header: list[str] = []
-        for number in self._odd[:odds].tolist():
-            href, header = page.href(number)
+        for entry in odd:
+            href, header = block.href(entry, entities)
             (from_header if header else hrefs).append(href)
-        base = base or Base(url, self_links=self._self_links)
-        others = base.canonical_links(hrefs, refused)
-        if from_header:
-            others += Base(url, self_links=self._self_links).canonical_links(from_header, refused)
+        base = block.href(base_entry, entities)[0] if base_entry else None
+        counts: dict[str, int] = {}
+        others = canonical_links(RawPage(url, base, hrefs, from_header, 0), url, self._self_links, counts)
+        refused += [(block.offsets[first + record], reason, count) for reason, count in counts.items()]
         return others
 
     def take(self) -> ArcBatch:
         """Return the batch, and begin another one."""
-        pages, forms, others = len(self._urls), int(self._counts[0]), len(self._others)
-        columns = [Strings.of(self._urls)]
+        pages, forms, others = self._pages, self._forms, len(self._others)
+        columns = [Strings(self._urls, self._url_ends[: pages + 1].view(np.uint64))]
         if forms:
             columns.append(Strings(self._arena, self._ends[: forms + 1].view(np.uint64)))
         if others:
@@ -570,7 +658,9 @@ class HostArcs:
     name : str
         The archive's name, for the tally.
     tally : Tally
-        Counts the links, and the pages and links that are left out.
+        Counts the pages and links, and those that are left out.
+    rules : int
+        As :func:`inlink.archives.scanner.rule_bits` returns them.
     hosts : HostNumbers
         The numbers of hosts.
     self_loops : bool
@@ -579,34 +669,41 @@ class HostArcs:
         Collect an arc as often as the archive has it. False collects it once in a batch.
     """
 
-    def __init__(self, name: str, tally: Tally, hosts: HostNumbers, self_loops: bool, repeats: bool) -> None:
-        self._name, self._tally, self._hosts = name, tally, hosts
+    def __init__(
+        self, name: str, tally: Tally, rules: int, hosts: HostNumbers, self_loops: bool, repeats: bool
+    ) -> None:
+        self._name, self._tally, self._rules, self._hosts = name, tally, rules, hosts
         self._self_loops, self._repeats = self_loops, repeats
         self._origins: _Origins | None = None
-        self._stamps, self._stamp = np.zeros(0, np.uint32), 0
-        self._codes, self._odd = np.zeros(0, np.int64), np.zeros(0, np.uint32)
+        self._stamps, self._stamp = np.zeros(0, np.uint32), 1
+        self._work, self._links = np.zeros(0, np.uint64), np.zeros(1 << 12, np.uint64)
+        self._codes, self._odd = np.zeros(1 << 13, np.int64), np.zeros(1 << 14, np.uint64)
         self._begin()
 
     def _begin(self) -> None:
         # For each page, the number of its host, the number of its targets, and the targets.
-        self._sources: list[int] = []
-        self._lengths: list[int] = []
+        self._sources: list[Int64Array] = []
+        self._lengths: list[Int64Array] = []
         self._targets: list[Int64Array] = []
         self.size = 0
 
-    def add(self, page: RawPage | ScannedPage, url: str) -> None:
-        """Add a page, whose canonical URL is `url`."""
+    def _add(self, sources: Int64Array, lengths: Int64Array, targets: Int64Array) -> None:
+        self._sources.append(sources)
+        self._lengths.append(lengths)
+        self._targets.append(targets)
+        self.size += int(np.maximum(lengths, 1).sum())
+
+    def decoded(self, page: RawPage | None) -> None:
+        """Add a page that was decoded."""
+        url = None if page is None else _page_url(page, self._name, self._tally)
+        if page is None or url is None:
+            return
         own = self._hosts.of_form(url)
         if own < 0:
             self._tally.skip(self._name, page.offset, PAGE_ELSEWHERE)
             return
-        targets = (
-            self._scanned(page, url, own) if isinstance(page, ScannedPage) else self._decoded(page, url, own)
-        )
-        self._sources.append(own)
-        self._lengths.append(len(targets))
-        self._targets.append(targets)
-        self.size += max(len(targets), 1)
+        targets = self._decoded(page, url, own)
+        self._add(np.array([own]), np.array([len(targets)]), targets)
 
     def _decoded(self, page: RawPage, url: str, own: int) -> Int64Array:
         hosts = self._hosts
@@ -643,62 +740,106 @@ class HostArcs:
         self._tally.links += len(targets)
         return targets if self._self_loops else targets[targets != own]
 
-    def _scanned(self, page: ScannedPage, url: str, own: int) -> Int64Array:
+    def scan(self, block: Block, first: int) -> int:
+        """Add the pages of a block from a record on, and return the first record that must be decoded."""
         from inlink.archives.kernels import links as kernels
+        from inlink.archives.kernels.wat import WORK
 
         hosts = self._hosts
-        base, here, reach = None, own, len(url)
-        if page.base is not None:
-            base = Base(url, page.base)
-            here, reach = hosts.of_form(base.url), max(reach, len(base.url))
-        if page.number > len(self._codes):
-            self._codes, self._odd = np.zeros(2 * page.number, np.int64), np.zeros(2 * page.number, np.uint32)
         if self._origins is None:
-            self._origins = _Origins()
-        origins, codes, odd = self._origins, self._codes, self._odd
-        numbers = np.array([here, own, hosts.refuse(NOT_HTTP), reach])
+            self._origins, self._work = _Origins(), np.zeros(WORK, np.uint64)
+        origins = self._origins
+        table, state = np.zeros(5 * (len(block) - first), np.uint64), np.zeros(4, np.int64)
         while True:
-            odds = kernels.host_codes(
-                page.text,
-                page.links,
-                page.number,
-                numbers,
-                page.entities,
+            answer = kernels.host_links(
+                block.text,
+                block.frames[3 * first :],
+                self._rules,
+                hosts.refuse(NOT_HTTP),
+                self._work,
+                self._links,
                 origins.slots,
                 origins.origins,
                 origins.arena,
                 origins.known,
-                codes,
-                odd,
+                self._codes,
+                self._odd,
+                table,
+                state,
             )
-            if odds != kernels.FULL:
+            if answer == kernels.FULL:
+                self._links, self._codes = _longer(self._links), _longer(self._codes)
+                self._odd = _longer(self._odd)
+            elif answer == kernels.FULL_ORIGINS:
+                origins.grow()
+            elif answer == kernels.NEW_BASE:
+                origins.look_up(hosts)
+            else:
                 break
-            origins.grow()
+        records, count, used, odds = state.tolist()
+        if not count:
+            return first + records
         origins.look_up(hosts)
-        if odds:
-            base, itself = base or Base(url), None
-            for number in odd[:odds].tolist():
-                href, header = page.href(number)
-                if header and page.base is not None:
-                    itself = itself or Base(url)
-                codes[number] = hosts.of_url(href, itself if header and itself else base)
+        rows = table[: 5 * count].reshape(-1, 5)
+        self._parse_odd(block, first, rows, odds)
         if len(hosts.names) > len(self._stamps):
             self._stamps = np.append(self._stamps, np.zeros(len(hosts.names), np.uint32))
-        self._stamp += 1
-        kept, refused = kernels.keep_hosts(
-            codes,
-            page.number,
+        sources, lengths = np.zeros(count, np.int64), np.zeros(count, np.int64)
+        reasons = np.zeros(2 * len(hosts.reasons), np.int64)
+        kept = kernels.keep_hosts(
+            self._codes,
+            used,
+            table,
+            count,
             origins.known,
-            own,
             self._self_loops,
             self._repeats,
             self._stamps,
             self._stamp,
+            sources,
+            lengths,
+            reasons,
         )
-        if refused:
-            self._refuse(codes[kept : kept + refused], page.offset)
-        self._tally.links += page.number - refused
-        return codes[:kept].copy()
+        self._stamp += count
+        offsets = [block.offsets[first + record] for record in rows[:, 0].tolist()]
+        refused = [
+            (offsets[page], reason, number)
+            for reason, (number, page) in zip(hosts.reasons, reasons.reshape(-1, 2).tolist(), strict=True)
+            if number
+        ]
+        self._tally.pages += count
+        self._tally.links += used - int(reasons[::2].sum())
+        has_host = sources >= 0
+        if not has_host.all():
+            begins = np.append(rows[:, 2], np.uint64(used)).astype(np.int64)
+            self._tally.links -= int(np.diff(begins)[~has_host].sum())
+            for page in np.flatnonzero(~has_host).tolist():
+                url = block.href(int(rows[page, 3]), False)[0]
+                valid = canonical(url) is not None
+                self._tally.pages -= not valid
+                refused.append((offsets[page], PAGE_ELSEWHERE if valid else _page_refusal(url), 1))
+            sources, lengths = sources[has_host], lengths[has_host]
+        _tally_links(self._tally, self._name, refused)
+        self._add(sources, lengths, self._codes[:kept].copy())
+        return first + records
+
+    def _parse_odd(self, block: Block, first: int, rows: UInt64Array, odds: int) -> None:
+        """Parse the links that the kernel left, and write the codes of their hosts."""
+        odd = self._odd[: 2 * odds].reshape(-1, 2)
+        pages = np.searchsorted(rows[:, 2], odd[:, 1], "right") - 1
+        last, entities = -1, False
+        for (entry, place), page in zip(odd.tolist(), pages.tolist(), strict=True):
+            if page != last:
+                record, _, _, url_entry, base_entry = rows[page].tolist()
+                last, entities = page, block.entities(first + record)
+                url = canonical(block.href(url_entry, False)[0])
+                # The page may have no valid URL, which is noticed by its host.
+                itself = base = None if url is None else Base(url)
+                if url is not None and base_entry:
+                    base = Base(url, block.href(base_entry, entities)[0])
+            if base is not None:
+                href, header = block.href(entry, entities)
+                self._codes[place] = self._hosts.of_url(href, itself if header else base)
 
     def _refuse(self, codes: Int64Array, offset: int) -> None:
         """Count links that have no host."""
@@ -710,8 +851,8 @@ class HostArcs:
 
     def take(self) -> ArcBatch:
         """Return the batch, and begin another one."""
-        pages = np.array(self._sources, np.uint32)
-        tails = np.repeat(pages, np.array(self._lengths, np.int64))
+        pages = np.concatenate(self._sources).astype(np.uint32)
+        tails = np.repeat(pages, np.concatenate(self._lengths))
         heads = np.concatenate(self._targets).astype(np.uint32)
         if not self._repeats:
             pairs = np.sort(tails.astype(np.uint64) << np.uint64(32) | heads)
@@ -729,14 +870,27 @@ class HostArcs:
         return ArcBatch(places[tails], places[heads], names, crawled=crawled)
 
 
+def _scan(block: Block, arcs: PageArcs | HostArcs, decoder: _Decoder) -> None:
+    """Add the pages of a block. Records that the scanner gives up are decoded."""
+    first = 0
+    while first < len(block):
+        place = arcs.scan(block, first)
+        if place < len(block):
+            arcs.decoded(decoder.page_of_json(block.record(place), block.entities(place)))
+        first = place + 1
+
+
 def _batches(
-    pages: Iterator[RawPage | ScannedPage], arcs: PageArcs | HostArcs, name: str, tally: Tally
+    records: Iterator[Record | Members], arcs: PageArcs | HostArcs, decoder: _Decoder, scan: bool
 ) -> Iterator[ArcBatch]:
-    for page in pages:
-        url = _page_url(page, name, tally)
-        if url is not None:
-            arcs.add(page, url)
-            if arcs.size >= BATCH:
-                yield arcs.take()
+    for record in records:
+        if isinstance(record, Members):
+            _scan(Block.of_members(record, decoder.entities), arcs, decoder)
+        elif scan and record.is_json:
+            _scan(Block.of_record(record, decoder.has_entities(record)), arcs, decoder)
+        else:
+            arcs.decoded(decoder.page(record))
+        if arcs.size >= BATCH:
+            yield arcs.take()
     if arcs.size:
         yield arcs.take()

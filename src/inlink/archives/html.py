@@ -138,7 +138,8 @@ def html_links(
     if not nofollow:
         nodes = [node for node in nodes if not no_follow(node.attributes.get("rel"))]
     # The selector also matches an SVG's xlink:href, which is not a link here.
-    return HtmlLinks(base, [node.attrs["href"] or "" for node in nodes if "href" in node.attrs])
+    attributes = [node.attributes for node in nodes]
+    return HtmlLinks(base, [each["href"] or "" for each in attributes if "href" in each])
 
 
 def no_follow(value: object) -> bool:
@@ -281,6 +282,8 @@ _NO_NESTING = re.compile(
     r"|a|p|li|dt|dd|tr|td|th|thead|tbody|tfoot|option|optgroup|html|head|body)"
 )
 _FORMATTING = re.compile(r"(?i:b|big|code|em|font|i|s|small|strike|strong|tt|u|nobr)")
+_FORMATTING_TAG = re.compile(rf"<{_FORMATTING.pattern}(?![a-zA-Z0-9])")
+_DEEPEST, _MOST_FORMATTED = 1_000_000_000, 5_000_000
 
 
 @cache
@@ -299,7 +302,11 @@ def tangled(text: str) -> bool:
     """
     if len(text) > 100_000 and _crowded().search(text):
         return True
-    if text.count("<") < 2000:
+    signs = text.count("<")
+    # No level is deeper than there are tags. So few documents need the count below, which takes longer than parsing.
+    if signs * signs <= _MOST_FORMATTED or (
+        signs * signs <= _DEEPEST and signs * len(_FORMATTING_TAG.findall(text)) <= _MOST_FORMATTED
+    ):
         return False
     unclosed: dict[str, int] = {}
     most: dict[str, int] = {}
@@ -314,4 +321,4 @@ def tangled(text: str) -> bool:
                 most[name] = count
     depth = sum(count for name, count in most.items() if not _NO_NESTING.fullmatch(name))
     formatting = sum(count for name, count in most.items() if _FORMATTING.fullmatch(name))
-    return depth * len(tags) > 1_000_000_000 or formatting * len(tags) > 5_000_000
+    return depth * len(tags) > _DEEPEST or formatting * len(tags) > _MOST_FORMATTED

@@ -12,7 +12,7 @@ After damage, reading continues with the next record that can be found.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal, cast, overload
 
 from isal import igzip_lib
 
@@ -36,6 +36,8 @@ _BLOCK = 1 << 15
 # Number of uncompressed bytes of a piece.
 _PIECE = 1 << 20
 _PLAIN = 1 << 18
+# Numbers of gzip members, and of their uncompressed bytes, that are unpacked ahead at most, but for the last member.
+_AHEAD, _AHEAD_BYTES = 1 << 12, 1 << 19
 _GZIP = b"\x1f\x8b\x08"
 _SEARCH = 1 << 20
 
@@ -90,6 +92,34 @@ class Record:
     date: bytes
     body: bytes
     offset: int
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the record holds JSON, as those of WAT archives do."""
+        return self.kind == "metadata" and self.content_type.startswith(b"application/json")
+
+
+@dataclass(slots=True)
+class Members:
+    """Intact gzip members that follow one another, unpacked.
+
+    Attributes
+    ----------
+    data : bytes
+        The unpacked bytes of all members.
+    ends : list of int
+        The end of each member in `data`.
+    offsets : list of int
+        The byte offset of each member in the archive.
+    used : int
+        The number of members that were read. It is set by the reader of this object. The record that begins at the next
+        member is then read by itself.
+    """
+
+    data: bytes
+    ends: list[int]
+    offsets: list[int]
+    used: int = 0
 
 
 class FaultError(Exception):
@@ -186,6 +216,53 @@ class _Unpacked:
                 return data
             if data:
                 return data
+
+    def members(self, most: int) -> Members | None:
+        """Return up to `most` of the next gzip members. None if the next one is damaged, or longer than a piece."""
+        source, block, at = self._source, self._block, self._block_at
+        parts: list[bytes] = []
+        ends: list[int] = []
+        offsets: list[int] = []
+        size = 0
+        source.forget(at)
+        while len(parts) < most and size < _AHEAD_BYTES:
+            if len(block) < len(_GZIP):
+                block += source.read(_BLOCK)
+            if not block.startswith(_GZIP):
+                break
+            offset, member = at, igzip_lib.IgzipDecompressor(igzip_lib.DECOMP_GZIP)
+            try:
+                data = member.decompress(block, _PIECE)
+                while not member.eof and len(data) < _PIECE:
+                    part = b""
+                    if member.needs_input:
+                        at += len(block)
+                        part = block = source.read(_BLOCK)
+                        if not part:
+                            break
+                    data += member.decompress(part, _PIECE)
+                whole = member.eof
+            except _BadGzipError:
+                whole = False
+            if not whole:
+                at, block = source.rewind(offset), b""
+                break
+            rest = member.unused_data
+            at, block = at + len(block) - len(rest), rest
+            size += len(data)
+            parts.append(data)
+            ends.append(size)
+            offsets.append(offset)
+        self._block, self._block_at = block, at
+        return Members(b"".join(parts), ends, offsets) if parts else None
+
+    def between_members(self) -> bool:
+        """Return whether a gzip member was read to its end, and nothing of the next one."""
+        return self.gzipped and self._member is None and not self.member_over
+
+    def go_back(self, place: int) -> None:
+        """Go back to the beginning of a gzip member that :meth:`members` returned last."""
+        self._block, self._block_at = b"", self._source.rewind(place)
 
     def _begin_member(self) -> bool:
         while True:
@@ -334,6 +411,12 @@ class _Reader:
         self.at = len(self.buffer)
         return record
 
+    def members(self, most: int) -> Members | None:
+        """Return up to `most` of the next gzip members; None if none of them can be read ahead."""
+        if self.at < len(self.buffer) or self.arc or self.at_next or not self.source.between_members():
+            return None
+        return self.source.members(most)
+
     def take(self, length: int, offset: int) -> bytes:
         """Return the next `length` bytes of a record."""
         have = len(self.buffer) - self.at
@@ -404,9 +487,22 @@ class _Reader:
                 return True
 
 
+@overload
 def records(
     stream: Readable, tally: Tally, *, name: str | None = None, size: int | None = None
-) -> Iterator[Record]:
+) -> Iterator[Record]: ...
+@overload
+def records(
+    stream: Readable, tally: Tally, *, name: str | None = None, size: int | None = None, ahead: bool
+) -> Iterator[Record | Members]: ...
+def records(
+    stream: Readable,
+    tally: Tally,
+    *,
+    name: str | None = None,
+    size: int | None = None,
+    ahead: bool = False,
+) -> Iterator[Record | Members]:
     """Read the whole records of an archive, in order. Damaged records are counted and left out.
 
     Parameters
@@ -419,11 +515,16 @@ def records(
         The name of the stream in messages. None: the stream's own name.
     size : int or None
         The length of the stream in bytes, for the progress display. None: unknown.
+    ahead : bool
+        After a record of JSON in a gzip member of its own, also yield the gzip members that follow, many at a time. The
+        caller sets how many of them it used.
 
     Yields
     ------
     Record
         A record whose bytes are all there, or the beginning of a record longer than :data:`MAX_RECORD`.
+    Members
+        Only with `ahead`.
 
     Raises
     ------
@@ -438,7 +539,7 @@ def records(
     """
     name = name_of(stream, name)
     with track(f"reading {name.rpartition('/')[2]}", size, "B") as task:
-        yield from _records(name, _Reader(_Unpacked(Rewindable(stream, name, task))), tally)
+        yield from _records(name, _Reader(_Unpacked(Rewindable(stream, name, task))), tally, ahead)
 
 
 def archive_start(source: Rewindable) -> Literal["warc", "arc"] | None:
@@ -477,12 +578,24 @@ def _recognise(name: str, reader: _Reader) -> None:
         raise FormatError(f"{name} is not a web archive: it does not begin with a WARC or ARC record")
 
 
-def _records(name: str, reader: _Reader, tally: Tally) -> Iterator[Record]:
+def _records(name: str, reader: _Reader, tally: Tally, ahead: bool) -> Iterator[Record | Members]:
     source, faults, first = reader.source, 0, True
+    # The number of members to unpack ahead. It doubles, so that few are unpacked in vain if the next is unusual.
+    most = 0
     while True:
+        members = reader.members(most) if most else None
+        if members is not None:
+            yield members
+            tally.records += members.used
+            most = min(2 * most, _AHEAD)
+            if members.used == len(members.ends):
+                continue
+            source.go_back(members.offsets[members.used])
+        most = 0
         try:
             member = None if first else reader.member()
             if member is not None:
+                most = int(ahead and member.is_json)
                 tally.records += 1
                 yield member
                 continue

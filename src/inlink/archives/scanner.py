@@ -1,4 +1,4 @@
-"""Read the pages of WAT records by a scanner, which decodes only their few unusual links.
+"""Scan WAT records for links, many in a call, and decode only the few unusual links.
 
 To decode a record (:mod:`inlink.archives.wat`) takes three times as long, and a Python loop over the links takes as
 long again. The scanner (:mod:`inlink.archives.kernels.wat`) only finds the places of links. It gives up a record of
@@ -6,97 +6,88 @@ unusual form, which is then decoded. So the result is always that of decoding.
 """
 
 import json
-from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from inlink.archives.wat import WatRules, unescape_attribute
-from inlink.base.arrays import UInt8Array, UInt64Array
+from inlink.archives.records import Members, Record
+from inlink.archives.wat import ENTITIES_UNTIL, WatRules, unescape_attribute
+from inlink.base.arrays import UInt64Array
 
-_LONGEST = 1 << 28
-_PLACE = _LONGEST - 1
+_PLACE = (1 << 28) - 1
 
 
-class ScannedPage(NamedTuple):
-    """A page whose links are places in its record. It is valid until the next record is scanned.
+class Block:
+    """The JSON of WAT records, one after the other.
 
-    Attributes
+    Parameters
     ----------
-    url : str
-        The page's URL, as written.
-    base : str or None
-        Its ``<base href>``.
-    body : bytes
-        The record.
-    text : uint8[n]
-        The record as an array.
-    links : uint64[m]
-        The places, as :func:`inlink.archives.kernels.wat.scan_record` writes them. The first ``number`` are valid.
-    number : int
-        The number of links.
-    entities : bool
-        Whether entities in links have to be decoded.
-    offset : int
-        Byte offset of the record, or of the gzip member that holds it.
+    data : bytes
+        Bytes that hold the records; at most 2**28.
+    frames : uint64[records, 3] as uint64[3 * records]
+        Begin and end of the JSON of each record, and whether entities in its links must be decoded.
+    offsets : list of int
+        The byte offset of each record in the archive, or of the gzip member that holds it.
     """
 
-    url: str
-    base: str | None
-    body: bytes
-    text: UInt8Array
-    links: UInt64Array
-    number: int
-    entities: bool
-    offset: int
+    def __init__(self, data: bytes, frames: UInt64Array, offsets: list[int]) -> None:
+        self.data, self.frames, self.offsets = data, frames, offsets
+        self.text = np.frombuffer(data, np.uint8)
 
-    def href(self, place: int) -> tuple[str, bool]:
-        """Return a link as written, and whether it is from the HTTP header."""
-        entry = int(self.links[place])
+    @classmethod
+    def of_record(cls, record: Record, entities: bool) -> "Block":
+        """A block of one record."""
+        return cls(record.body, np.array([0, len(record.body), entities], np.uint64), [record.offset])
+
+    @classmethod
+    def of_members(cls, members: Members, entities: bool | None) -> "Block":
+        """A block of gzip members, up to the first that is no plain record of JSON.
+
+        Parameters
+        ----------
+        members : Members
+            The number of members in the block is noted there.
+        entities : bool or None
+            Whether entities in links must be decoded; None: in old records.
+        """
+        from inlink.archives.kernels.members import ALWAYS, frame_members
+
+        frames = np.zeros(3 * len(members.ends), np.uint64)
+        ends = np.array(members.ends, np.uint64)
+        text = np.frombuffer(members.data, np.uint8)
+        until = int(ENTITIES_UNTIL) if entities is None else ALWAYS if entities else 0
+        members.used = int(frame_members(text, ends, until, frames))
+        return cls(members.data, frames[: 3 * members.used], members.offsets)
+
+    def __len__(self) -> int:
+        return len(self.frames) // 3
+
+    def record(self, place: int) -> Record:
+        """Return a record, to be decoded."""
+        begin, end = self.frames[3 * place : 3 * place + 2].tolist()
+        return Record("metadata", b"", b"application/json", b"", self.data[begin:end], self.offsets[place])
+
+    def entities(self, place: int) -> bool:
+        """Return whether entities in the links of a record must be decoded."""
+        return bool(self.frames[3 * place + 2])
+
+    def href(self, entry: int, entities: bool) -> tuple[str, bool]:
+        """Return a link as written, and whether it is from the HTTP header.
+
+        Parameters
+        ----------
+        entry : int
+            A link as :func:`inlink.archives.kernels.wat.scan_record` writes it.
+        entities : bool
+            Decode entities, unless the link is from the HTTP header.
+        """
         begin = entry & _PLACE
-        raw = self.body[begin : begin + (entry >> 28 & _PLACE)]
+        raw = self.data[begin : begin + (entry >> 28 & _PLACE)]
         href = json.loads(b'"' + raw + b'"') if entry >> 57 else raw.decode()
         header = bool(entry >> 56 & 1)
-        return (unescape_attribute(href) if self.entities and not header else href), header
+        return (unescape_attribute(href) if entities and not header else href), header
 
 
 def rule_bits(every: bool, nofollow: bool, rules: WatRules) -> int:
     """Return the rules of :func:`inlink.archives.kernels.wat.scan_record` as bits of a number."""
     flags = (every, not nofollow, rules.exact_schemes, not rules.location, rules.any_status)
     return sum(flag << place for place, flag in enumerate(flags))
-
-
-class Scanner:
-    """Scans records.
-
-    Parameters
-    ----------
-    rules : int
-        As in :func:`inlink.archives.kernels.wat.scan_record`.
-    """
-
-    def __init__(self, rules: int) -> None:
-        self._rules = rules
-        self._kernels: Any = None
-        self._work: UInt64Array | None = None
-        self._links = np.zeros(1 << 12, np.uint64)
-
-    def page(self, body: bytes, offset: int, entities: bool) -> ScannedPage | Literal[False] | None:
-        """Return the page that a record describes; None if it describes no page; False if it must be decoded."""
-        if self._work is None:
-            # Numba is not imported for archives of other kinds.
-            from inlink.archives.kernels import wat
-
-            self._kernels, self._work = wat, np.zeros(wat.WORK, np.uint64)
-        kernels = self._kernels
-        text = np.frombuffer(body, np.uint8)
-        answer = kernels.scan_record(text, self._rules, self._work, self._links)
-        while answer == kernels.FULL:
-            self._links = np.zeros(2 * len(self._links), np.uint64)
-            answer = kernels.scan_record(text, self._rules, self._work, self._links)
-        if answer != kernels.PAGE:
-            return None if answer == kernels.OTHER else False
-        count, url, url_end, base, base_end = self._work[:5].tolist()
-        href = body[base:base_end].decode() if base else None
-        if entities and href is not None:
-            href = unescape_attribute(href)
-        return ScannedPage(body[url:url_end].decode(), href, body, text, self._links, count, entities, offset)

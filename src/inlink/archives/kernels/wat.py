@@ -143,21 +143,23 @@ def _is_robots(text: UInt8Array, at: Index, end: Index) -> Index:
 
 
 @kernel(allocates=False)
-def scan_record(text: UInt8Array, rules: int, work: UInt64Array, links: UInt64Array) -> Index:
+def scan_record(
+    text: UInt8Array, opening: Index, length: Index, rules: int, work: UInt64Array, links: UInt64Array
+) -> Index:
     """Find the URL, the base and the links of a record.
 
     Parameters
     ----------
     text : uint8[n]
-        The JSON; at most 2**28 bytes.
+        The record's JSON is ``text[opening:length]``. `length` is at most 2**28.
     rules : int
         Sum of 1 (every tag, not only anchors), 2 (leave out nofollow), 4 (schemes of URLs in metadata are
         case-sensitive), 8 (leave out the header Location) and 16 (links of pages with any status).
     work : uint64[WORK]
-        Filled: number of links, begin and end of the URL, begin and end of the base (0 if there is none). The rest is
-        overwritten.
-    links : uint64[m]
-        Filled: the place of each link, plus its length times 2**28, plus :data:`HEADER` and :data:`ODD`.
+        Filled: the number of entries of `links`. The rest is overwritten.
+    links : uint64[m], m > 2
+        Filled: the place of each link in `text`, plus its length times 2**28, plus :data:`HEADER` and :data:`ODD`. The
+        first two entries are the page's URL and its base (0 if there is none).
 
     Returns
     -------
@@ -167,8 +169,8 @@ def scan_record(text: UInt8Array, rules: int, work: UInt64Array, links: UInt64Ar
     rules = uint64(rules)
     every, drop = rules & U1 != U0, rules & _U2 != U0
     exact, no_location, any_status = rules & uint64(4) != U0, rules & _U8 != U0, rules & _U16 != U0
-    length, room, count, of_header = uint64(len(text)), uint64(len(links)), U0, U0
-    at, depth, state, kind, seen, means = U0, U0, uint64(_A_VALUE), U0, U0, uint64(_ROOT)
+    length, room, count, of_header = uint64(length), uint64(len(links)), _U2, _U2
+    at, depth, state, kind, seen, means = uint64(opening), U0, uint64(_A_VALUE), U0, U0, uint64(_ROOT)
     in_array, silent, success, is_response, has_kind = False, False, True, False, False
     url_at, url_end, base_at, base_end = U0, U0, U0, U0
     path_at, path_end, link_at, link_end, href_at, href_end, rel_at, rel_end = U0, U0, U0, U0, U0, U0, U0, U0
@@ -419,12 +421,13 @@ def scan_record(text: UInt8Array, rules: int, work: UInt64Array, links: UInt64Ar
         return OTHER
     if not (success or any_status):
         # Only the headers have links.
-        of_header, base_at, base_end, silent = U0, U0, U0, False
-        for k in range(U0, count):
+        base_at, base_end, silent = U0, U0, False
+        for k in range(_U2, count):
             if links[k] & _HEADER != U0:
                 links[of_header] = links[k]
                 of_header += U1
         count = of_header
-    work[0] = U0 if silent else count
-    work[1], work[2], work[3], work[4] = url_at, url_end, base_at, base_end
+    work[0] = _U2 if silent else count
+    links[0] = url_at | ((url_end - url_at) << _U28)
+    links[1] = base_at | ((base_end - base_at) << _U28)
     return PAGE
