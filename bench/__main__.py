@@ -54,6 +54,12 @@ def _fleet_spider(rest: list[str]) -> None:
     run.work(rest[0], int(rest[1]), int(rest[2]))
 
 
+def _delay(rest: list[str]) -> None:
+    from bench.fleets import delay
+
+    delay.serve(int(rest[0]), int(rest[1]), float(rest[2]))
+
+
 def _server_client(rest: list[str]) -> None:
     from bench import server
 
@@ -81,6 +87,7 @@ PROCESSES: dict[str, Callable[[list[str]], None]] = {
     "crawler": _crawler,
     "spiderrun": _spider,
     "fleetrun": _fleet_spider,
+    "fleetdelay": _delay,
     "serverclient": _server_client,
     "serverembedded": _without_server,
     "releasestep": _release_step,

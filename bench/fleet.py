@@ -46,10 +46,16 @@ class Fleet:
     port : int
         Of the server.
     spiders : int
+    delay : float
+        Seconds by which each reply of the server comes later.
     """
 
-    def __init__(self, name: str, folder: Path, port: int, spiders: int) -> None:
-        self._name, self._folder, self._port = name, folder, port
+    def __init__(self, name: str, folder: Path, port: int, spiders: int, delay: float = 0.0) -> None:
+        self._name, self._folder, self._port, self._delay = name, folder, port, delay
+        # The spiders' way to the server.
+        # The port that the spiders know.
+        self._door = _free_port() if delay else port
+        self._way: subprocess.Popen[bytes] | None = None
         self._count, self._said = spiders, (folder / "said").open("a")
         self._server: subprocess.Popen[bytes] | None = None
         self.spiders: list[subprocess.Popen[bytes]] = []
@@ -58,7 +64,7 @@ class Fleet:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for process in [*self.spiders, *([self._server] if self._server else [])]:
+        for process in [*self.spiders, *(one for one in (self._server, self._way) if one is not None)]:
             process.kill()
             process.wait()
         self._said.close()
@@ -67,6 +73,10 @@ class Fleet:
         """Start the server, give the first URL, and start the spiders."""
         self._server = self._listening(limit)
         base.peer(self._name).begin(self._port, url)
+        if self._delay:
+            way = [sys.executable, "-m", "bench", "fleetdelay", str(self._door), str(self._port)]
+            self._way = subprocess.Popen([*way, str(self._delay)], cwd=Path(__file__).parents[1])
+            _until_open(self._door, self._way, limit)
         self.spiders = [self._spider(number) for number in range(self._count)]
 
     def kill(self, how: str, limit: float) -> None:
@@ -101,22 +111,29 @@ class Fleet:
             stderr=self._said,
             env=os.environ | {"XDG_CONFIG_HOME": str(self._folder)},
         )
-        until = time.monotonic() + limit
-        while time.monotonic() < until and process.poll() is None:
-            with closing(socket.socket()) as to:
-                if to.connect_ex(("127.0.0.1", self._port)) == 0:
-                    return process
-            time.sleep(0.01)
-        process.kill()
-        raise RuntimeError(f"failed: the server does not listen: {self.said()}")
+        if not _until_open(self._port, process, limit):
+            process.kill()
+            raise RuntimeError(f"failed: the server does not listen: {self.said()}")
+        return process
 
     def _spider(self, number: int) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(
-            [sys.executable, "-m", "bench", "fleetrun", self._name, str(number), str(self._port)],
+            [sys.executable, "-m", "bench", "fleetrun", self._name, str(number), str(self._door)],
             stdout=self._said,
             stderr=self._said,
             cwd=Path(__file__).parents[1],
         )
+
+
+def _until_open(port: int, process: "subprocess.Popen[bytes]", limit: float) -> bool:
+    """Wait until a process listens at a port; return whether it does."""
+    until = time.monotonic() + limit
+    while time.monotonic() < until and process.poll() is None:
+        with closing(socket.socket()) as to:
+            if to.connect_ex(("127.0.0.1", port)) == 0:
+                return True
+        time.sleep(0.01)
+    return False
 
 
 def _killed(process: "subprocess.Popen[bytes]") -> None:
@@ -128,7 +145,9 @@ def _has_ended(process: "subprocess.Popen[bytes]") -> bool:
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
-def crawl(name: str, how: str, site: Site, pages: int, data: Path, limit: float) -> dict[str, Any]:
+def crawl(
+    name: str, how: str, site: Site, pages: int, data: Path, limit: float, delay: float = 0.0
+) -> dict[str, Any]:
     """Crawl the site once; return the site's figures and the CPU seconds between its first page and the last.
 
     Raises
@@ -140,7 +159,7 @@ def crawl(name: str, how: str, site: Site, pages: int, data: Path, limit: float)
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="fleet-", dir=data))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        fleet = stack.enter_context(Fleet(name, folder, _free_port(), SPIDERS))
+        fleet = stack.enter_context(Fleet(name, folder, _free_port(), SPIDERS, delay))
         fleet.start(site.url, limit)
         if not site.tell(f"wait 1 {limit}")["pages"]:
             raise RuntimeError(f"failed: no page was asked for: {fleet.said()}")
@@ -170,7 +189,13 @@ def _free_port() -> int:
 
 
 def compare(
-    names: list[str], deepest: int, data: Path, rounds: int, limit: float, say: IO[str] = sys.stderr
+    names: list[str],
+    deepest: int,
+    data: Path,
+    rounds: int,
+    limit: float,
+    delay: float = 0.0,
+    say: IO[str] = sys.stderr,
 ) -> dict[str, Any]:
     """Crawl in interleaved rounds; what the table is made of."""
     missing = {name: base.peer(name).missing() for name in names}
@@ -182,7 +207,7 @@ def compare(
         for _ in range(rounds):
             for how in HOW:
                 for name, row in rows.items():
-                    row[how].append(run := crawl(name, how, site, pages, data, limit))
+                    row[how].append(run := crawl(name, how, site, pages, data, limit, delay))
                     load.append(os.getloadavg()[0])
                     rate = (run["pages"] - 1) / max(run["wall"], 1e-9)
                     print(
@@ -194,6 +219,7 @@ def compare(
     return {
         "pages": pages,
         "spiders": SPIDERS,
+        "delay": delay,
         "load": load,
         "machine": results.machine(),
         "peers": {
@@ -210,8 +236,9 @@ def compare(
 
 def fleet_table(figures: dict[str, Any]) -> str:
     """The figures as Markdown."""
+    slow = f" Each reply of the server comes {figures['delay']:g} s later." if figures.get("delay") else ""
     lines = [
-        f"{figures['spiders']} Scrapy processes, {figures['pages']:,} pages of 10 kB from 20 hosts on loopback. "
+        f"{figures['spiders']} Scrapy processes, {figures['pages']:,} pages of 10 kB from 20 hosts on loopback.{slow} "
         f"{markdown.where(figures)}",
         "",
         markdown.line(
@@ -255,7 +282,12 @@ def main(arguments: list[str]) -> None:
     """The command line of ``python -m bench fleet``."""
     parser = cli.parser("fleet", __doc__, rounds=3, peers=base.ALL, limit=300)
     parser.add_argument("--deepest", type=int, default=DEEPEST, help="links from the first page to the last")
+    parser.add_argument(
+        "--delay", type=float, default=0.0, help="seconds by which the server's replies come later"
+    )
     options = parser.parse_args(arguments)
-    figures = compare(options.peers, options.deepest, options.data, options.rounds, options.limit)
-    results.keep(options.results, "fleet", figures)
+    figures = compare(
+        options.peers, options.deepest, options.data, options.rounds, options.limit, options.delay
+    )
+    results.keep(options.results, "fleet" if not options.delay else "fleet-delay", figures)
     print(fleet_table(figures))

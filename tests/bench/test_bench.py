@@ -75,7 +75,7 @@ SMALL = {
     "crawl": ("--known 3000 --rounds 1 --window 300 --batches 2 --peers scrapy_scheduler", "| 3,000 | Scrapy"),
     "spider": ("--pages 30 --rounds 1 --restarts 0 --peers scrapy_memory", "| plain | no | Scrapy"),
     "manual": ("--pages DATA/pages --busy 0 0.5 --rounds 1", "| 50% | inlink |"),
-    "fleet": ("--deepest 1 --rounds 1 --peers inlink", "| inlink serve |"),
+    "fleet": ("--deepest 1 --rounds 1 --peers inlink --delay 0.01", "| inlink serve |"),
     "view": ("--known 2000 --calls 2", "| find a text |"),
     "pauses": ("--known 2000 --on-one-host 3000 --rounds 3", "| `next` | 3 |"),
     "server": ("--pages 40 --rounds 1 --rows embedded10 server10", "|"),

@@ -1,0 +1,35 @@
+"""A way to a server on which replies take longer, as from another continent."""
+
+import asyncio
+from contextlib import suppress
+
+__all__ = ["serve"]
+
+
+def serve(port: int, to: int, seconds: float) -> None:
+    """Pass on what comes to a port on loopback, and hold back all that the server sends for so many seconds."""
+    asyncio.run(_serve(port, to, seconds))
+
+
+async def _serve(port: int, to: int, seconds: float) -> None:
+    async def join(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            replies, requests = await asyncio.open_connection("127.0.0.1", to)
+        except OSError:
+            writer.close()
+            return
+        await asyncio.gather(_pass(reader, requests, 0.0), _pass(replies, writer, seconds))
+
+    server = await asyncio.start_server(join, "127.0.0.1", port)
+    await server.serve_forever()
+
+
+async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seconds: float) -> None:
+    """Pass on data until the connection ends. Parts do not wait for one another."""
+    loop, last = asyncio.get_running_loop(), 0.0
+    with suppress(OSError):
+        while data := await reader.read(1 << 16):
+            last = loop.time() + seconds
+            loop.call_at(last, writer.write, data) if seconds else writer.write(data)
+    await asyncio.sleep(max(last - loop.time(), 0.0))
+    writer.close()
