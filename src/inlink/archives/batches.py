@@ -12,7 +12,7 @@ import numpy as np
 
 from inlink.archives.html import LinkSet
 from inlink.archives.records import Members, Record, archive_start, records
-from inlink.archives.scanner import Block, rule_bits
+from inlink.archives.scanner import RecordBlock, rule_bits
 from inlink.archives.streams import Readable, Rewindable, name_of
 from inlink.archives.warc import RawPage, page_of_response
 from inlink.archives.wat import COMMON_CRAWL, ENTITIES_UNTIL, INLINK, WatRules, page_of_wat, written_on
@@ -435,7 +435,7 @@ class PageArcs:
         self._others += others
         self.size += len(others)
 
-    def scan(self, block: Block, first: int) -> int:
+    def scan(self, block: RecordBlock, first: int) -> int:
         """Add the pages of a block from a record on, and return the first record that must be decoded.
 
         The forms of plain links are written into the arena. The other links are parsed.
@@ -503,7 +503,7 @@ class PageArcs:
 
     def _parsed(
         self,
-        block: Block,
+        block: RecordBlock,
         first: int,
         row: UInt64Array,
         page: int,
@@ -740,7 +740,7 @@ class HostArcs:
         self._tally.links += len(targets)
         return targets if self._self_loops else targets[targets != own]
 
-    def scan(self, block: Block, first: int) -> int:
+    def scan(self, block: RecordBlock, first: int) -> int:
         """Add the pages of a block from a record on, and return the first record that must be decoded."""
         from inlink.archives.kernels import links as kernels
         from inlink.archives.kernels.wat import WORK
@@ -823,7 +823,7 @@ class HostArcs:
         self._add(sources, lengths, self._codes[:kept].copy())
         return first + records
 
-    def _parse_odd(self, block: Block, first: int, rows: UInt64Array, odds: int) -> None:
+    def _parse_odd(self, block: RecordBlock, first: int, rows: UInt64Array, odds: int) -> None:
         """Parse the links that the kernel left, and write the codes of their hosts."""
         odd = self._odd[: 2 * odds].reshape(-1, 2)
         pages = np.searchsorted(rows[:, 2], odd[:, 1], "right") - 1
@@ -870,7 +870,7 @@ class HostArcs:
         return ArcBatch(places[tails], places[heads], names, crawled=crawled)
 
 
-def _scan(block: Block, arcs: PageArcs | HostArcs, decoder: _Decoder) -> None:
+def _scan(block: RecordBlock, arcs: PageArcs | HostArcs, decoder: _Decoder) -> None:
     """Add the pages of a block. Records that the scanner gives up are decoded."""
     first = 0
     while first < len(block):
@@ -885,9 +885,9 @@ def _batches(
 ) -> Iterator[ArcBatch]:
     for record in records:
         if isinstance(record, Members):
-            _scan(Block.of_members(record, decoder.entities), arcs, decoder)
+            _scan(RecordBlock.of_members(record, decoder.entities), arcs, decoder)
         elif scan and record.is_json:
-            _scan(Block.of_record(record, decoder.has_entities(record)), arcs, decoder)
+            _scan(RecordBlock.of_record(record, decoder.has_entities(record)), arcs, decoder)
         else:
             arcs.decoded(decoder.page(record))
         if arcs.size >= BATCH:

@@ -16,7 +16,7 @@ from inlink.base.arrays import UInt64Array
 _PLACE = (1 << 28) - 1
 
 
-class Block:
+class RecordBlock:
     """The JSON of WAT records, one after the other.
 
     Parameters
@@ -34,12 +34,12 @@ class Block:
         self.text = np.frombuffer(data, np.uint8)
 
     @classmethod
-    def of_record(cls, record: Record, entities: bool) -> "Block":
+    def of_record(cls, record: Record, entities: bool) -> "RecordBlock":
         """A block of one record."""
         return cls(record.body, np.array([0, len(record.body), entities], np.uint64), [record.offset])
 
     @classmethod
-    def of_members(cls, members: Members, entities: bool | None) -> "Block":
+    def of_members(cls, members: Members, entities: bool | None) -> "RecordBlock":
         """A block of gzip members, up to the first that is no plain record of JSON.
 
         Parameters
