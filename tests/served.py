@@ -62,6 +62,7 @@ def served(
     tokens: Path | None = None,
     needs_token: bool = False,
     context: Any = None,
+    host: str = "127.0.0.1",
     port: int = 0,
     edge: dict[str, Any] | None = None,
     **settings: Any,
@@ -70,7 +71,7 @@ def served(
     settings = {"politeness": {"delay": 0.0}} | settings
     ready: list[Served] = []
     faults: list[BaseException] = []
-    listener = listening("127.0.0.1", port)
+    listener = listening(host, port)
 
     async def run() -> None:
         site = Site(Tokens(tokens or folders[0].parent / "tokens.json"), not needs_token)

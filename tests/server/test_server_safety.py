@@ -59,6 +59,17 @@ def test_only_its_own_names_are_answered(server, host, status):
         assert "--name" in json.loads(raw)["error"]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have one loopback address")
+def test_the_address_of_the_connection_is_a_name_of_the_server(tmp_path):
+    with served(tmp_path / "c", host="127.0.0.2") as running:
+        for host, status in (("127.0.0.2", 200), ("127.0.0.2:8000", 200), ("127.0.0.3", 421)):
+            with contextlib.closing(
+                http.client.HTTPConnection("127.0.0.2", running.port, timeout=PATIENCE)
+            ) as to:
+                to.request("GET", "/healthz", headers={"Host": host})
+                assert to.getresponse().status == status
+
+
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
