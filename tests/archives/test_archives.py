@@ -366,6 +366,13 @@ def test_crawled_nodes_are_the_pages_own(tmp_path, monkeypatch, level):
     assert names == expected[level]
 
 
+def test_a_batch_has_room_for_many_long_urls(tmp_path):
+    urls = [f"{A}{k:02}{'x' * 1500}" for k in range(90)]
+    path = write(tmp_path / "x", [response(url, "<a href='/y'>y</a>") for url in urls])
+    (batch,) = archive_source(path, level="page", tally=Tally()).batches
+    assert [raw.decode() for raw in batch.names.take(batch.crawled).to_pylist()] == urls
+
+
 def test_parameters_are_checked(tmp_path):
     path = write(tmp_path / "x", sample())
     with pytest.raises(ParameterError, match="level"):
