@@ -85,17 +85,19 @@ def test_links_are_suggested_from_plausible_pages_only(tmp_path: Path):
         f"{root}de/a": ([Link(f"{root}en/a")], facts("Zebras", "de")),
         f"{root}en/legal": ([], facts("Legal notice")),
         f"{root}en/full": ([Link(f"{root}f{k}") for k in range(100)], facts("Full")),
+        # Without any links to it, it is not linked by menus only.
+        f"{root}en/orphan": ([Link(root)], facts("Orphan")),
         target: ([], facts("All zebras", "en")),
     }
     with inlink.Crawl(tmp_path / "crawl", politeness=inlink.Politeness(delay=0)) as crawl:
         crawl.seed([root])
-        crawl.sitemap([(target, None, None)])
+        crawl.sitemap([(target, None, None), (f"{root}en/orphan", None, None)])
         for url, (links, read) in pages.items():
             crawl.crawled(url, [*menu, *links], facts=read)
     (tmp_path / "pages.txt").write_text(f"{target}\n")
     done = run("whatif", tmp_path / "crawl", "--suggest", 20, "--raise", tmp_path / "pages.txt")
     assert {line.split("\t")[0] for line in done.stdout.splitlines()} == {
-        f"{root}{path}" for path in ("en/a", "en/b", "en/x", "blog/b")
+        f"{root}{path}" for path in ("en/a", "en/b", "en/x", "en/orphan", "blog/b")
     }
     assert (
         "may link; left out: 100 without links, or not crawled; 1 in another language; 1 linked by menus and footers "

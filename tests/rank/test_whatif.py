@@ -127,6 +127,12 @@ def test_sharpening_reaches_one_percent():
     assert closer.is_within(1e-6)
 
 
+def test_a_start_of_zeros_is_no_start():
+    graph, links = small_web(np.random.default_rng(7), 60), [(5, 40)]
+    expected = inlink.whatif(graph, links, threads=1).nodes
+    assert inlink.whatif(graph, links, start=np.zeros(60), threads=1).nodes == expected
+
+
 def test_a_change_that_rounding_hides_is_not_decided():
     # The walks from 0 and from 2 are mirror images, so the rank of 4 stays.
     graph = inlink.Graph.from_arcs([(0, 1), (2, 3), (1, 4), (3, 4), (4, 0), (4, 2)])
