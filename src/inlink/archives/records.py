@@ -16,7 +16,7 @@ from typing import Literal, cast, overload
 
 from isal import igzip_lib
 
-from inlink.archives.streams import Readable, Rewindable, name_of
+from inlink.archives.streams import KEPT, Readable, Rewindable, name_of
 from inlink.base.damage import Tally
 from inlink.base.progress import track
 from inlink.errors import FormatError
@@ -36,7 +36,7 @@ _BLOCK = 1 << 15
 # Number of uncompressed bytes of a piece.
 _PIECE = 1 << 20
 _PLAIN = 1 << 18
-# Numbers of gzip members, and of their uncompressed bytes, that are unpacked ahead at most, but for the last member.
+# Limits of what is unpacked ahead: members, and uncompressed bytes before the last member.
 _AHEAD, _AHEAD_BYTES = 1 << 12, 1 << 19
 _GZIP = b"\x1f\x8b\x08"
 _SEARCH = 1 << 20
@@ -101,7 +101,7 @@ class Record:
 
 @dataclass(slots=True)
 class Members:
-    """Intact gzip members that follow one another, unpacked.
+    """Consecutive intact gzip members, unpacked.
 
     Attributes
     ----------
@@ -112,8 +112,7 @@ class Members:
     offsets : list of int
         The byte offset of each member in the archive.
     used : int
-        The number of members that were read. It is set by the reader of this object. The record that begins at the next
-        member is then read by itself.
+        The number of members that were read, which the consumer sets. The next member is then read as a single record.
     """
 
     data: bytes
@@ -225,7 +224,8 @@ class _Unpacked:
         offsets: list[int] = []
         size = 0
         source.forget(at)
-        while len(parts) < most and size < _AHEAD_BYTES:
+        # Going back needs the packed bytes, of which the source keeps only the last ones.
+        while len(parts) < most and size < _AHEAD_BYTES and at - self._block_at < KEPT // 4:
             if len(block) < len(_GZIP):
                 block += source.read(_BLOCK)
             if not block.startswith(_GZIP):
@@ -238,7 +238,7 @@ class _Unpacked:
                     if member.needs_input:
                         at += len(block)
                         part = block = source.read(_BLOCK)
-                        if not part:
+                        if not part or at - offset > KEPT // 4:
                             break
                     data += member.decompress(part, _PIECE)
                 whole = member.eof
@@ -516,8 +516,8 @@ def records(
     size : int or None
         The length of the stream in bytes, for the progress display. None: unknown.
     ahead : bool
-        After a record of JSON in a gzip member of its own, also yield the gzip members that follow, many at a time. The
-        caller sets how many of them it used.
+        After a record of JSON in a gzip member of its own, yield the next gzip members together, as :class:`Members`.
+        The caller sets ``used``.
 
     Yields
     ------
@@ -580,7 +580,7 @@ def _recognise(name: str, reader: _Reader) -> None:
 
 def _records(name: str, reader: _Reader, tally: Tally, ahead: bool) -> Iterator[Record | Members]:
     source, faults, first = reader.source, 0, True
-    # The number of members to unpack ahead. It doubles, so that few are unpacked in vain if the next is unusual.
+    # The number of members to unpack ahead. It doubles as long as all of them can be used.
     most = 0
     while True:
         members = reader.members(most) if most else None
