@@ -47,15 +47,14 @@ class Fleet:
         Of the server.
     spiders : int
     delay : float
-        Seconds by which each reply of the server comes later.
+        Seconds for which each reply of the server is held back.
     """
 
     def __init__(self, name: str, folder: Path, port: int, spiders: int, delay: float = 0.0) -> None:
         self._name, self._folder, self._port, self._delay = name, folder, port, delay
-        # The spiders' way to the server.
-        # The port that the spiders know.
+        # The spiders connect to this port: the server's, or that of a proxy.
         self._door = _free_port() if delay else port
-        self._way: subprocess.Popen[bytes] | None = None
+        self._proxy: subprocess.Popen[bytes] | None = None
         self._count, self._said = spiders, (folder / "said").open("a")
         self._server: subprocess.Popen[bytes] | None = None
         self.spiders: list[subprocess.Popen[bytes]] = []
@@ -64,7 +63,10 @@ class Fleet:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for process in [*self.spiders, *(one for one in (self._server, self._way) if one is not None)]:
+        for process in [
+            *self.spiders,
+            *(process for process in (self._server, self._proxy) if process is not None),
+        ]:
             process.kill()
             process.wait()
         self._said.close()
@@ -74,9 +76,12 @@ class Fleet:
         self._server = self._listening(limit)
         base.peer(self._name).begin(self._port, url)
         if self._delay:
-            way = [sys.executable, "-m", "bench", "fleetdelay", str(self._door), str(self._port)]
-            self._way = subprocess.Popen([*way, str(self._delay)], cwd=Path(__file__).parents[1])
-            _until_open(self._door, self._way, limit)
+            numbers = map(str, (self._door, self._port, self._delay))
+            self._proxy = subprocess.Popen(
+                [sys.executable, "-m", "bench", "fleetdelay", *numbers], cwd=Path(__file__).parents[1]
+            )
+            if not _until_open(self._door, self._proxy, limit):
+                raise RuntimeError("failed: the proxy that delays replies does not listen")
         self.spiders = [self._spider(number) for number in range(self._count)]
 
     def kill(self, how: str, limit: float) -> None:
@@ -236,7 +241,9 @@ def compare(
 
 def fleet_table(figures: dict[str, Any]) -> str:
     """The figures as Markdown."""
-    slow = f" Each reply of the server comes {figures['delay']:g} s later." if figures.get("delay") else ""
+    slow = (
+        f" Each reply of the server is held back for {figures['delay']:g} s." if figures.get("delay") else ""
+    )
     lines = [
         f"{figures['spiders']} Scrapy processes, {figures['pages']:,} pages of 10 kB from 20 hosts on loopback.{slow} "
         f"{markdown.where(figures)}",
@@ -283,7 +290,7 @@ def main(arguments: list[str]) -> None:
     parser = cli.parser("fleet", __doc__, rounds=3, peers=base.ALL, limit=300)
     parser.add_argument("--deepest", type=int, default=DEEPEST, help="links from the first page to the last")
     parser.add_argument(
-        "--delay", type=float, default=0.0, help="seconds by which the server's replies come later"
+        "--delay", type=float, default=0.0, help="seconds for which each reply of the server is held back"
     )
     options = parser.parse_args(arguments)
     figures = compare(

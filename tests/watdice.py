@@ -317,7 +317,7 @@ def arcs_found(data: bytes, *, scan: bool, **options: Any) -> tuple[Counter, set
 
 
 def check_scan(data: bytes, **options: Any) -> None:
-    """Scanning and decoding give the same, for hosts and for pages, with repeated arcs and without."""
+    """Check that scanning and decoding give the same results at each level, with and without repeated arcs."""
     for level in ("page", "host"):
         given_options = {**options, "level": level}
         scanned = arcs_found(data, scan=True, **given_options)

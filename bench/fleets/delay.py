@@ -1,4 +1,4 @@
-"""A way to a server on which replies take longer, as from another continent."""
+"""A proxy that delays the replies of a server, so that it seems to be far away."""
 
 import asyncio
 from contextlib import suppress
@@ -7,7 +7,7 @@ __all__ = ["serve"]
 
 
 def serve(port: int, to: int, seconds: float) -> None:
-    """Pass on what comes to a port on loopback, and hold back all that the server sends for so many seconds."""
+    """Forward connections from one port on loopback to another, and delay the replies by ``seconds``."""
     asyncio.run(_serve(port, to, seconds))
 
 
@@ -18,14 +18,14 @@ async def _serve(port: int, to: int, seconds: float) -> None:
         except OSError:
             writer.close()
             return
-        await asyncio.gather(_pass(reader, requests, 0.0), _pass(replies, writer, seconds))
+        await asyncio.gather(_forward(reader, requests, 0.0), _forward(replies, writer, seconds))
 
     server = await asyncio.start_server(join, "127.0.0.1", port)
     await server.serve_forever()
 
 
-async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seconds: float) -> None:
-    """Pass on data until the connection ends. Parts do not wait for one another."""
+async def _forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seconds: float) -> None:
+    """Forward data until the connection ends, each part ``seconds`` after it was received."""
     loop, last = asyncio.get_running_loop(), 0.0
     with suppress(OSError):
         while data := await reader.read(1 << 16):

@@ -85,7 +85,7 @@ def test_links_are_suggested_from_plausible_pages_only(tmp_path: Path):
         f"{root}de/a": ([Link(f"{root}en/a")], facts("Zebras", "de")),
         f"{root}en/legal": ([], facts("Legal notice")),
         f"{root}en/full": ([Link(f"{root}f{k}") for k in range(100)], facts("Full")),
-        # Without any links to it, it is not linked by menus only.
+        # It has no inlinks, so it does not count as linked by menus only.
         f"{root}en/orphan": ([Link(root)], facts("Orphan")),
         target: ([], facts("All zebras", "en")),
     }

@@ -151,7 +151,7 @@ def test_a_reader_and_an_earlier_moment_have_the_same_dates(tmp_path):
 def test_another_budget_plans_all_pages_anew(tmp_path):
     clock = Clock()
     with crawled(tmp_path / "c", clock) as crawl:
-        # No ranking of another process may end between here and the second opening.
+        # No ranking may finish in the background between here and the second opening.
         crawl.rerank(wait=True)
         before = frontier_in(crawl).values._threshold
         crawl.change_settings(revisit=ByValue(budget=DAY, initial=300.0, shortest=1.0, longest=1e6))

@@ -27,7 +27,7 @@ FILE = Path(__file__).with_name("calls.json")
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 LINKS = 35
 WARM, MEASURED = 50, 60
-# Two archives, of which the longer one has so many more records.
+# Numbers of records in two archives. The difference of their calls leaves out the cost of opening an archive.
 RECORDS = 500, 1500
 
 Links = Callable[[int], list[Any]]
@@ -90,7 +90,7 @@ def visit_calls(folder: Path, links: Links, facts: PageFacts | None) -> dict[str
 
 
 def record_calls(level: str) -> int:
-    """The calls for a WAT record with 35 links, in a gzip member of its own, as files of Common Crawl have them."""
+    """The calls for a WAT record with 35 links, in a gzip member of its own, as in Common Crawl's files."""
     pages = [
         # Not compressed, so that the number of blocks of the file does not depend on zlib.
         gzip.compress(

@@ -144,7 +144,7 @@ def test_exact_distances_are_those_of_searches(a: Arcs):
     else:
         assert math.isnan(found.average_distance)
     assert (found.pairs_error, found.average_distance_error, found.effective_diameter_error) == (0, 0, 0)
-    # N, interpolated, is 90% of its end there, or it begins with more.
+    # There, the interpolated N is 90% of its last value, unless its first value is larger.
     at = np.interp(found.effective_diameter, range(len(wanted)), wanted)
     if wanted[0] < 0.9 * wanted[-1]:
         assert at == pytest.approx(0.9 * wanted[-1])

@@ -57,7 +57,7 @@ def test_a_redirect_on_a_slow_host_waits_in_the_crawl(tmp_path):
 
 def test_a_run_waits_for_as_long_as_it_is_told(tmp_path):
     with Site({"/": html("/a", "/b"), "/a": html(), "/b": html()}) as site:
-        # A slow machine may need some of these seconds for a page.
+        # On a slow machine, a page may take several of these seconds.
         site.pages[ROBOTS] = Answer("User-agent: *\nCrawl-delay: 9\n", headers={"Content-Type": "text/plain"})
         done = crawl(f"{site.root}/", "-o", "c", "--delay", 0, "--max-wait", 1, cwd=tmp_path)
         assert "2 pages are left for later" in done.stdout

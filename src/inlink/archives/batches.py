@@ -124,14 +124,14 @@ def raw_pages(
 
 
 class _Decoder:
-    """Decodes the records of an archive in their order. Parameters as those of :func:`raw_pages`."""
+    """Decodes the records of an archive, in order. The parameters are those of :func:`raw_pages`."""
 
     def __init__(self, tally: Tally, name: str, links: LinkSet, nofollow: bool, rules: WatRules) -> None:
         if links not in ("a", "all"):
             raise ParameterError(f"`links` must be 'a' or 'all'; got {links!r}")
         self._tally, self._name = tally, name
         self._links, self._nofollow, self._rules = links, nofollow, rules
-        # Whether the program that wrote the archive left entities in links; None if only dates of records tell.
+        # Whether the program that wrote the archive left entities in links. None: unknown, so dates of records decide.
         self.entities: bool | None = None
 
     def page(self, record: Record) -> RawPage | None:
@@ -356,13 +356,13 @@ def canonical_links(page: RawPage, url: str, self_links: bool, refused: dict[str
 
 
 def _tally_links(tally: Tally, name: str, refused: list[tuple[int, str, int]]) -> None:
-    """Count refused pages and links: the byte offset, the reason and the number of each. Earlier ones come first."""
+    """Count refused pages and links in the order of their offsets. Each has a byte offset, a reason and a number."""
     for offset, reason, count in sorted(refused, key=itemgetter(0)):
         tally.skip(name, offset, reason, count)
 
 
 def _longer(array: AnyArray, times: int = 2) -> AnyArray:
-    """Return a longer array that begins with an array."""
+    """Return a copy of an array, extended by zeros to ``times`` its length."""
     return np.append(array, np.zeros((times - 1) * len(array), array.dtype))
 
 
@@ -436,7 +436,7 @@ class PageArcs:
         self.size += len(others)
 
     def scan(self, block: RecordBlock, first: int) -> int:
-        """Add the pages of a block from a record on, and return the first record that must be decoded.
+        """Add the pages of a block, beginning with record ``first``. Return the next record that must be decoded.
 
         The forms of plain links are written into the arena. The other links are parsed.
         """
@@ -741,7 +741,7 @@ class HostArcs:
         return targets if self._self_loops else targets[targets != own]
 
     def scan(self, block: RecordBlock, first: int) -> int:
-        """Add the pages of a block from a record on, and return the first record that must be decoded."""
+        """Add the pages of a block, beginning with record ``first``. Return the next record that must be decoded."""
         from inlink.archives.kernels import links as kernels
         from inlink.archives.kernels.wat import WORK
 
@@ -833,7 +833,7 @@ class HostArcs:
                 record, _, _, url_entry, base_entry = rows[page].tolist()
                 last, entities = page, block.entities(first + record)
                 url = canonical(block.href(url_entry, False)[0])
-                # The page may have no valid URL, which is noticed by its host.
+                # A page without a valid URL has no host, so its links do not count.
                 itself = base = None if url is None else Base(url)
                 if url is not None and base_entry:
                     base = Base(url, block.href(base_entry, entities)[0])
@@ -871,7 +871,7 @@ class HostArcs:
 
 
 def _scan(block: RecordBlock, arcs: PageArcs | HostArcs, decoder: _Decoder) -> None:
-    """Add the pages of a block. Records that the scanner gives up are decoded."""
+    """Add the pages of a block. Records that cannot be scanned are decoded."""
     first = 0
     while first < len(block):
         place = arcs.scan(block, first)

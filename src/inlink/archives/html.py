@@ -303,7 +303,7 @@ def tangled(text: str) -> bool:
     if len(text) > 100_000 and _crowded().search(text):
         return True
     signs = text.count("<")
-    # No level is deeper than there are tags. So few documents need the count below, which takes longer than parsing.
+    # The number of tags bounds the depth. The count below takes longer than parsing, and few documents need it.
     if signs * signs <= _MOST_FORMATTED or (
         signs * signs <= _DEEPEST and signs * len(_FORMATTING_TAG.findall(text)) <= _MOST_FORMATTED
     ):

@@ -45,9 +45,9 @@ class RecordBlock:
         Parameters
         ----------
         members : Members
-            The number of members in the block is noted there.
+            Its ``used`` is set to the number of members in the block.
         entities : bool or None
-            Whether entities in links must be decoded; None: in old records.
+            Whether entities in links must be decoded; None: only in old records.
         """
         from inlink.archives.kernels.members import ALWAYS, frame_members
 

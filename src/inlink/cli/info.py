@@ -96,7 +96,7 @@ def _say_figures(figures: dict[str, Any]) -> None:
 
 
 STEPS = 20
-"""The number of lines of the neighbourhood function, at most, besides its end."""
+"""The largest number of lines for the neighbourhood function, not counting the last one."""
 
 
 def _say_structure(figures: dict[str, Any]) -> None:
@@ -131,7 +131,7 @@ def _say_structure(figures: dict[str, Any]) -> None:
             ("effective diameter", measured("effective_diameter")),
             ("pairs within", ""),
         ]
-        # After these, the shares are printed as 100.0%.
+        # Later shares would be printed as 100.0%.
         rest = sum(pairs[-1] - number >= 0.0005 * reached for number in pairs)
         shown = [*range(1, min(rest, STEPS) + 1), len(pairs) - 1]
         fields += [(f"  {counted(t, 'arc')}", share(pairs[t] - nodes, reached)) for t in dict.fromkeys(shown)]
@@ -201,7 +201,7 @@ def _remote_places(url: str, top: int, within: float) -> "Certificate":
 
 
 def show_crawl(folder: Path | str, as_json: bool, structure: bool = False) -> None:
-    """Print the figures of a crawl. ``structure``: also of the graph of all its known pages."""
+    """Print the figures of a crawl and, with ``structure``, the structure of the graph of all known pages."""
     from inlink.store.format import STATES
 
     view = view_of(folder)

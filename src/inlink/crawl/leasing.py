@@ -60,7 +60,7 @@ class Leasing:
         journal, front, admission = self.journal, self.frontier, self.admission
         now = journal.now
         journal.gate.changing = True
-        # A ranking that is adopted here changes dates, which are planned again below.
+        # Adopting a ranking changes dates, which `catch_up` plans again.
         self.upkeep.before_next(now)
         self.catch_up(now)
         journal.gate.changing = True

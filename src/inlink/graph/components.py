@@ -47,7 +47,10 @@ def largest_component(rows: Rows, *, strong: bool = False) -> BoolArray:
 
 
 def _largest(label: UInt32Array, counted: BoolArray | None = None) -> BoolArray:
-    """Return a mask of the component with most (counted) nodes. If there are several, it is that of the first node."""
+    """Return a mask of the component with the most nodes. In case of a tie, it is the one with the first node.
+
+    If a mask ``counted`` is given, only its nodes count.
+    """
     if len(label) == 0:
         return np.zeros(0, np.bool_)
     sizes = np.bincount(label if counted is None else label[counted], minlength=len(label))
@@ -67,8 +70,8 @@ def bow_tie(
 
     :data:`CORE` is the largest strongly connected component. If several are equally large, it is the one with the first
     node. Nodes of :data:`IN` reach the core, and the core reaches nodes of :data:`OUT`. :data:`TUBES` lead from IN to
-    OUT past the core. :data:`TENDRILS` are the other nodes of the core's weakly connected component, and
-    :data:`DISCONNECTED` are those of other components.
+    OUT without passing through the core. :data:`TENDRILS` are the other nodes of the core's weakly connected component,
+    and :data:`DISCONNECTED` are those of other components.
 
     Parameters
     ----------
@@ -95,7 +98,7 @@ def bow_tie(
     out, into = reachable(rows, nodes), reaching(inlinks, nodes)
     tubes = reachable(rows, np.flatnonzero(into & ~core))
     tubes &= reaching(inlinks, np.flatnonzero(out & ~core))
-    # The order matters: a node of IN or OUT may also be on a way from IN to OUT, and the core is in both.
+    # The order matters: a node of IN or OUT may also be on a path from IN to OUT, and the core is in both.
     for part, mask in ((TUBES, tubes), (IN, into), (OUT, out), (CORE, core)):
         parts[mask] = part
     return parts
@@ -127,5 +130,5 @@ def reachable(rows: Rows, sources: Iterable[int]) -> BoolArray:
 
 
 def _numbers(nodes: Iterable[int]) -> npt.NDArray[np.integer]:
-    """Return numbers of nodes as an array; an array as it is."""
+    """Return node numbers as an array. An array is returned unchanged."""
     return nodes if isinstance(nodes, np.ndarray) else np.fromiter(nodes, np.int64)

@@ -10,7 +10,7 @@ from inlink.base.memory import require_memory
 from inlink.base.progress import track
 from inlink.graph.rows import Rows, SplitRows, row_places
 
-# Arcs between two looks at Ctrl-C.
+# The number of arcs after which Ctrl-C is handled.
 _ARCS = 1 << 24
 
 
@@ -22,7 +22,7 @@ def core_numbers(rows: Rows, inlinks: SplitRows) -> UInt32Array:
     NetworkX, igraph and NetworKit for the undirected graph without repeated edges and self-loops. For a directed graph,
     ``networkx.core_number`` and igraph's ``coreness`` count links in both directions as two neighbours instead.
 
-    Memory: 20 bytes a node. It takes two passes over both directions, and the second is in no order.
+    Memory: 20 bytes a node. The rows of both directions are read twice, the second time in random order.
 
     Parameters
     ----------

@@ -61,8 +61,8 @@ class Sums(NamedTuple):
     steps : int
         The number of steps until nothing changed.
     pairs : float64[steps + 1]
-        The sum of all balls after each number of steps: the number of pairs of nodes at most so many steps apart, with
-        the n pairs of a node and itself. It is exact for 0 and 1.
+        The sum of the sizes of all balls after each step: the number of pairs of nodes that are at most that many steps
+        apart, including the n pairs of a node with itself. It is exact for 0 and 1 steps.
     """
 
     sums: Float64Array

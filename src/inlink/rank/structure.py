@@ -69,9 +69,9 @@ class Structure:
     effective_diameter : float
         The number of arcs (2) within which 90% of the pairs with a path are.
     pairs_error : float
-        The relative standard error of N(t), at most, by theory; 0 if exact.
+        An upper bound on the relative standard error of N(t), from theory; 0 if exact.
     average_distance_error, effective_diameter_error : float or None
-        The relative standard errors by the spread of the runs; 0 if exact, None with one run.
+        The relative standard errors, estimated from the spread of the runs; 0 if exact, None with one run.
     """
 
     strong: UInt32Array
@@ -143,7 +143,7 @@ def structure(
     Parameters
     ----------
     graph : Graph, pairs, SciPy matrix, data frame, or graph of NetworkX or igraph
-        In a matrix A[i, j] is the arc i → j. Arc weights are no lengths: each arc is one step.
+        In a matrix A[i, j] is the arc i → j. Weights are ignored: each arc has length 1.
     exact : bool or None
         Whether to search from every node, in about n · m steps, or to estimate distances by HyperBall. None searches if
         ``log2m`` is None and n is at most 100,000. Everything else is always exact.
@@ -165,10 +165,10 @@ def structure(
     Examples
     --------
     >>> import inlink
-    >>> found = inlink.structure([("a", "b"), ("b", "c"), ("c", "b"), ("c", "d")])
-    >>> found.figures()["bow_tie"]
+    >>> shape = inlink.structure([("a", "b"), ("b", "c"), ("c", "b"), ("c", "d")])
+    >>> shape.figures()["bow_tie"]
     {'core': 2, 'in': 1, 'out': 1, 'tubes': 0, 'tendrils': 0, 'disconnected': 0}
-    >>> found.pairs.tolist(), round(found.effective_diameter, 2)
+    >>> shape.pairs.tolist(), round(shape.effective_diameter, 2)
     ([4.0, 8.0, 10.0, 11.0], 1.95)
     """
     graph = as_graph(graph)

@@ -1,4 +1,4 @@
-"""From WAT records to the canonical URLs of their links, a block of records in a call.
+"""Find the canonical URLs of the links of WAT records, a block of records in a call.
 
 A link is resolved only if the result is certain. The others are named as odd, and a parser resolves them.
 """
@@ -21,7 +21,7 @@ _HEADER, _ODD = uint64(HEADER), uint64(ODD)
 _U2, _U3, _U4, _U28, _U32 = (uint64(k) for k in (2, 3, 4, 28, 32))
 _SIZE, _MOST = uint64((1 << 28) - 1), uint64(2048)
 _PRIME = uint64(0x9E3779B97F4A7C15)
-# A page may be made so that many links fall into one slot. After so many, a repeated link is kept.
+# A crafted page may have many links with one hash. After this number of comparisons, a link counts as new.
 _PROBES = uint64(64)
 # A form ends here, and not at a fragment.
 _END = uint64(1 << 63)
@@ -94,7 +94,7 @@ def _forms(
                 value ^= value >> _U32
             for j in range(size & ~uint64(7), size):
                 value = (value ^ uint64(arena[used + j])) * _PRIME
-            # Every byte decides on the slot, also the last ones of a long word.
+            # All bytes must influence the slot, including the last ones of a long word.
             value = (value ^ (value >> _U32)) * _PRIME
             slot, again, probes = (value >> _U32) & mask, False, U0
             while slots[slot] & ~_LOW == stamp and probes < _PROBES:
@@ -121,7 +121,7 @@ def _forms(
 
 @kernel(allocates=False)
 def _own_form(text: UInt8Array, entry: Index, classes: UInt8Array, out: UInt8Array, used: Index) -> Index:
-    """Write the canonical form of a page's URL, and return the place behind it; 0 if it is not certain."""
+    """Write the canonical form of a page's URL, and return the place after it; 0 if it is not certain."""
     at = entry & _SIZE
     end = at + ((entry >> _U28) & _SIZE)
     if end == at or text[end - U1] <= 32 or kind_of(text, at, end, False) != ABSOLUTE:

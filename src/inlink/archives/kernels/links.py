@@ -1,4 +1,4 @@
-"""From WAT records to the hosts of their links, a block of records in a call.
+"""Find the hosts of the links of WAT records, a block of records in a call.
 
 A link is resolved here only if the result is certain. The others are named as odd, and a parser resolves them.
 """
@@ -56,7 +56,7 @@ def _codes(
 ) -> tuple[Index, Index, int]:
     """Find the codes of a page's URL, its base and its links; see :func:`host_links`.
 
-    Return 0 or what stands in the way, the number of odd links of all pages, and the code of the page's host.
+    Return 0 or the reason to stop, the number of odd links of all pages, and the code of the page's host.
     """
     last = uint64(len(origins)) - _U2
     number, used = origins[last], origins[last + U1]
@@ -268,16 +268,17 @@ def keep_hosts(
     origin_codes : int64[k]
         The codes of origins.
     self_loops, repeats : bool
-        Keep the page's own host; keep a host as often as the page links to it.
+        Keep links to the page's own host; keep repeated links.
     stamps : uint32[number of hosts]
         The last page that linked to a host.
     stamp : int
-        The number of the first page, above those before it.
+        The number of the first page, above all in ``stamps``.
     sources, lengths : int64[at least number]
         Filled for each page: the code of its host, and the number of its targets. Where the page has no host, the code
         is negative, and its links are not counted.
     refused : int64[number of reasons, 2] as int64[...]
-        The number of links that were refused for each reason, and the first page with such a link. They are counted on.
+        The number of links that were refused for each reason, and the first page with such a link. They go on from
+        here.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The headers of records that each fill a gzip member, as in all WAT files of Common Crawl."""
+"""Read the headers of records that have a gzip member each, as in all WAT files of Common Crawl."""
 
 import numpy as np
 from numpy import int64, uint8, uint64
@@ -9,7 +9,7 @@ from inlink.base.jit import U0, U1, Index, kernel
 __all__ = ["ALWAYS", "frame_members"]
 
 ALWAYS = 1 << 30
-"""Behind all days."""
+"""A number above that of every day."""
 
 _U2, _U3, _U4 = (uint64(k) for k in (2, 3, 4))
 _TYPE, _LENGTH, _CONTENT, _DATE, _METADATA, _JSON = (
@@ -71,7 +71,7 @@ def _frame(text: UInt8Array, at: Index, end: Index, until: Index, frames: UInt64
         line = at
         while at < last and text[at] >= 32:
             at += U1
-        # Tabs, lone ends of lines and other control characters are for the reader of records.
+        # The reader of records handles tabs, lone carriage returns and other control characters.
         if at + U1 >= last or text[at] != 13 or text[at + U1] != 10:
             return False
         stop = at
@@ -113,7 +113,7 @@ def _frame(text: UInt8Array, at: Index, end: Index, until: Index, frames: UInt64
         if seen & field != U0:
             return False
         seen |= field
-    # Of the four fields, only the date may be missing, or have another form, if nothing depends on it.
+    # All four fields are required, except for a date on which nothing depends. It may also have another form.
     if seen | _U2 != uint64(15) or at + size + _U4 != end:
         return False
     if day == U0 and until != U0 and until != uint64(ALWAYS):
@@ -127,7 +127,7 @@ def _frame(text: UInt8Array, at: Index, end: Index, until: Index, frames: UInt64
 
 @kernel(allocates=False)
 def frame_members(text: UInt8Array, ends: UInt64Array, until: int, frames: UInt64Array) -> Index:
-    """Find the JSON of gzip members, up to the first that is not exactly a plain metadata record of JSON.
+    """Find the JSON of gzip members. Stop at the first that is not exactly one plain metadata record with JSON.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ class Peeling(NamedTuple):
 
 @inlined
 def _number(numbers: UInt32Array, i: Index) -> Index:
-    """Return the number of index ``i``; ``i`` itself if there are no numbers."""
+    """Return ``numbers[i]``, or ``i`` if there are no numbers."""
     return uint64(numbers[i]) if len(numbers) > 0 else uint64(i)
 
 
@@ -71,7 +71,7 @@ def _smaller(
     linking: UInt32Array,
     none: uint64,
 ) -> tuple[uint64, uint64, uint64]:
-    """Return the next node of two increasing rows, and the places after it in both. A node of both comes once."""
+    """Return the next node of two increasing rows, and the places after it in both. A node of both is returned once."""
     a = uint64(nodes[p]) if p < p_end else none
     b = _number(linking, uint64(in_nodes[q])) if q < q_end else none
     u = min(a, b)
@@ -99,7 +99,7 @@ def degrees_without_directions(rows: BothRows, low: uint64, high: uint64, degree
 
 @kernel(allocates=False)
 def sort_by_degree(peeling: Peeling) -> None:
-    """Make the order of the nodes by their degrees. ``begins`` is 0 before."""
+    """Sort the nodes by degree. ``begins`` must be 0."""
     degrees, order, position, begins = peeling
     for v in range(U0, uint64(len(degrees))):
         begins[degrees[v]] += uint32(1)
@@ -113,7 +113,7 @@ def sort_by_degree(peeling: Peeling) -> None:
         position[v] = place
         order[place] = uint32(v)
         begins[degrees[v]] += uint32(1)
-    # Each entry is now where its degree ends: the begin of the next one.
+    # Each entry is now the end of its degree, where the next degree begins.
     for k in range(U1, uint64(len(begins))):
         d = uint64(len(begins)) - k
         begins[d] = begins[d - U1]
@@ -122,9 +122,9 @@ def sort_by_degree(peeling: Peeling) -> None:
 
 @kernel(allocates=False)
 def peel(rows: BothRows, peeling: Peeling, first: uint64, budget: uint64) -> uint64:
-    """Peel nodes from the place ``first`` of the order on, until more than ``budget`` arcs were followed.
+    """Peel nodes, beginning at place ``first`` of the order, until more than ``budget`` arcs were followed.
 
-    Each peeled node is taken from its neighbours of a larger degree. Return the place of the next node, or n.
+    Neighbours of a larger degree lose a neighbour. Return the place of the next node, or n.
     """
     offsets, nodes, in_offsets, in_nodes, linking, places = rows
     degrees, order, position, begins = peeling
@@ -140,7 +140,7 @@ def peel(rows: BothRows, peeling: Peeling, first: uint64, budget: uint64) -> uin
             u, p, q = _smaller(nodes, p, p_end, in_nodes, q, q_end, linking, n)
             degree = degrees[u]
             if degree > own:
-                # It changes places with the first node of its degree, which then is the last one of the degree below.
+                # Swap it with the first node of its degree. There it becomes the last one of the next lower degree.
                 at, start = uint64(position[u]), uint64(begins[degree])
                 w = uint64(order[start])
                 order[start], order[at] = uint32(u), uint32(w)
