@@ -14,10 +14,11 @@ CHECKED := $(CURDIR)/.cache/checkedcode
 # Tests spend a fifth of their time waiting for other processes. Two more workers than processors use that time.
 WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
 # Tests start hundreds of processes. Without bytecode files, each process would compile all modules that it imports.
+# Python writes these files at the first import. pip would write them for all modules, which takes a minute, and few are used.
 unexport PYTHONDONTWRITEBYTECODE
 # tests with targets of their own
 APART := --ignore=tests/bench --ignore=tests/install
-.PHONY: demo dashboard docs man test soak bench-test bounds mutants mutants-python quick coverage search torture tables proto wheel wheel-test clean
+.PHONY: demo dashboard docs man test lint collected soak bench-test bounds mutants mutants-python quick coverage search torture tables proto wheel wheel-test clean
 
 $(VENV)/made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "inlink needs Python 3.11 or newer")'
@@ -26,11 +27,11 @@ $(VENV)/made:
 	touch $@
 
 $(VENV)/ready: $(VENV)/made pyproject.toml
-	$(BIN)/pip install --quiet --editable '.[dev]'
+	$(BIN)/pip install --quiet --no-compile --editable '.[dev]'
 	touch $@ $(VENV)/demo-ready
 
 $(VENV)/demo-ready: $(VENV)/made pyproject.toml
-	$(BIN)/pip install --quiet --editable '.[jit,plot,scrapy]'
+	$(BIN)/pip install --quiet --no-compile --editable '.[jit,plot,scrapy]'
 	touch $@
 
 demo: $(VENV)/demo-ready
@@ -41,18 +42,26 @@ dashboard: $(VENV)/ready
 	$(BIN)/python demo/dashboard.py docs/dashboard.png
 
 test: $(VENV)/ready
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/mypy
 ifeq ($(shell uname -s),Linux)
-	$(MAKE) --no-print-directory wheel
+	$(MAKE) --no-print-directory --jobs=3 --output-sync lint collected wheel
 	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore=tests/bench -m "not soak"
 else
-	$(MAKE) --no-print-directory machinecode
+	$(MAKE) --no-print-directory --jobs=3 lint collected machinecode
 	@echo "tests/install is skipped: machine code is made for Linux only, and a wheel without it needs Numba"
 	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(APART) -m "not soak"
 endif
 	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m bench house
+
+# what tools find in the sources, without running them
+lint: $(VENV)/ready
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+# the tests' modules with the assertions that pytest writes into them: once here instead of once in each worker
+collected: $(VENV)/ready
+	mkdir -p .cache
+	$(BIN)/python -m pytest --collect-only -qq --ignore=tests/bench > .cache/collected || (cat .cache/collected; exit 1)
 
 # The tests of the benchmarks, which run small ones beside their peers. They take some minutes, so they are a job of their own in CI.
 bench-test: machinecode
