@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from inlink.rank.whatif import RankChanges, whatif
     from inlink.replaying.replay import replay
     from inlink.sources.diff import diff
+    from inlink.sources.publish import publish
     from inlink.sources.read import read
     from inlink.sources.write import write_graph as write
 
@@ -74,6 +75,7 @@ _HOMES = {
     "pagerank": ("inlink.rank.pagerank", "pagerank"),
     "percolation": ("inlink.rank.percolation", "percolation"),
     "progress": ("inlink.base.progress", "progress"),
+    "publish": ("inlink.sources.publish", "publish"),
     "read": ("inlink.sources.read", "read"),
     "replay": ("inlink.replaying.replay", "replay"),
     "salsa": ("inlink.rank.salsa", "salsa"),
@@ -116,6 +118,7 @@ __all__ = [
     "pagerank",
     "percolation",
     "progress",
+    "publish",
     "read",
     "replay",
     "salsa",

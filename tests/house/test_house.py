@@ -167,6 +167,7 @@ def test_public_names_are_these():
         "pagerank",
         "percolation",
         "progress",
+        "publish",
         "read",
         "replay",
         "salsa",

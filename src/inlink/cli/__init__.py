@@ -32,7 +32,19 @@ def commands() -> None:
 
 commands.add_section(
     "Graphs",
-    ["build", "build:fold", "build:subgraph", "rank", "top", "whatif", "top:diff", "info", "export", "plot"],
+    [
+        "build",
+        "build:fold",
+        "build:subgraph",
+        "rank",
+        "top",
+        "whatif",
+        "top:diff",
+        "info",
+        "export",
+        "publish",
+        "plot",
+    ],
 )
 commands.add_section(
     "Crawls",

@@ -28,6 +28,7 @@ inlink info web --structure
 inlink info links.tsv --json
 inlink export web -o web.parquet --ranking pagerank
 inlink export web -o ranks.csv --by pagerank
+inlink publish web -o dataset --title "Links of example.org" --licence CC-BY-4.0
 inlink plot degrees web -o degrees.png
 inlink plot ranks web --by pagerank -o ranks.svg
 inlink plot rank-against-degree web --by pagerank -o ranks.png

@@ -65,6 +65,44 @@ def arc_batches(graph: "Graph", size: int) -> Iterator[tuple[UInt32Array, UInt32
             yield sources[part], targets[part], None if weights is None else weights[part]
 
 
+def arcs_in_order(
+    graph: "Graph", order: UInt32Array, size: int
+) -> Iterator[tuple[UInt32Array, UInt32Array, AnyArray | None]]:
+    """Yield the arcs by source and target, as if node ``order[i]`` had the number i, about ``size`` at a time.
+
+    The memory is that of a block or of the longest row, and 4 bytes a node.
+
+    Yields
+    ------
+    uint32[k], uint32[k], number[k] or None
+        Sources and targets of a block by the new numbers, and the weights.
+    """
+    place = np.empty(len(order), np.uint32)
+    place[order] = np.arange(len(order), dtype=np.uint32)
+    rows = graph.out_rows
+    starts = rows.offsets[:-1][order]
+    degrees = (rows.offsets[1:][order] - starts).astype(np.int64)
+    ends = np.cumsum(degrees)
+    first = 0
+    while first < len(order):
+        done = int(ends[first - 1]) if first else 0
+        last = max(int(np.searchsorted(ends, done + size, "right")), first + 1)
+        count = degrees[first:last]
+        sources = np.repeat(np.arange(first, last, dtype=np.uint32), count)
+        within = np.arange(len(sources)) - np.repeat(np.cumsum(count) - count, count)
+        arcs = np.repeat(starts[first:last].astype(np.int64), count) + within
+        key = sources.astype(np.uint64) << np.uint64(32) | place[rows.nodes[arcs]]
+        weights = None
+        if rows.weights is None:
+            key.sort()
+        else:
+            by_key = np.argsort(key)
+            key, weights = key[by_key], rows.weights[arcs[by_key]]
+        if len(key):
+            yield (key >> np.uint64(32)).astype(np.uint32), key.astype(np.uint32), weights
+        first = last
+
+
 class Nodes(Collection[str | int]):
     """The nodes of a graph in the order of their numbers: names, or numbers if there are no names.
 

@@ -28,6 +28,7 @@ from inlink.base.strings import Strings
 from inlink.errors import OutputError, ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.names import NO_NODE
+from inlink.graph.views import arcs_in_order
 from inlink.sources import write
 from inlink.sources.write import Columns, Written, as_text, join_rows, packed, refuse_bytes, refuse_columns
 
@@ -59,8 +60,6 @@ def write_common_crawl(graph: Graph, path: Path, columns: Columns) -> Written:
     refuse_bytes(path, names, b"\t\n\r", "contains a tab or a line end", "Write .csv or .parquet")
     vertices, edges, rank_file = _files(graph, path)
     order = names.order if names.order is not None else np.arange(len(names), dtype=np.uint32)
-    place = np.empty(len(order), np.uint32)
-    place[order] = np.arange(len(order), dtype=np.uint32)
     hosts = _hosts(graph)
 
     def vertex(ids: AnyArray, nodes: AnyArray) -> bytes:
@@ -72,7 +71,13 @@ def write_common_crawl(graph: Graph, path: Path, columns: Columns) -> Written:
 
     with contextlib.ExitStack() as stack:
         _write(stack, vertices, _VERTICES, _blocks(np.arange(len(order), dtype=np.uint32), order), vertex)
-        _write(stack, edges, _EDGES, _reordered(graph, order, place), edge)
+        _write(
+            stack,
+            edges,
+            _EDGES,
+            ((sources, targets) for sources, targets, _ in arcs_in_order(graph, order, write.ARCS)),
+            edge,
+        )
         if ranks:
             _write_ranks(stack, rank_file, graph, order, ranks, hosts)
     return Written([*vertices, *edges, *([rank_file] if ranks else [])])
@@ -198,25 +203,3 @@ def _scientific(text: str) -> str:
     power = int(exponent or 0) + len(whole) - 1 - (len(whole + fraction) - len(digits))
     digits = digits.rstrip("0")
     return f"{digits[0]}.{digits[1:] or '0'}E{power}"
-
-
-def _reordered(
-    graph: Graph, order: UInt32Array, place: UInt32Array
-) -> Iterator[tuple[UInt32Array, UInt32Array]]:
-    """Yield blocks of arcs in the order of new numbers. Memory: one block of arcs, or the longest row."""
-    rows = graph.out_rows
-    starts = rows.offsets[:-1][order]
-    degrees = (rows.offsets[1:][order] - starts).astype(np.int64)
-    ends = np.cumsum(degrees)
-    first = 0
-    while first < len(order):
-        done = int(ends[first - 1]) if first else 0
-        last = max(int(np.searchsorted(ends, done + write.ARCS, "right")), first + 1)
-        count = degrees[first:last]
-        sources = np.repeat(np.arange(first, last, dtype=np.uint32), count)
-        within = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
-        targets = place[rows.nodes[np.repeat(starts[first:last].astype(np.int64), count) + within]]
-        key = np.sort(sources.astype(np.uint64) << np.uint64(32) | targets)
-        if len(key):
-            yield (key >> np.uint64(32)).astype(np.uint32), key.astype(np.uint32)
-        first = last

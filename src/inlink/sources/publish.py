@@ -1,0 +1,429 @@
+"""Publish a graph and its rankings as a data set: Parquet tables, a card that describes them, and checksums.
+
+========================== ======================================================================================
+``nodes.parquet``          ``id``, ``name``, ``outdegree``, ``indegree`` and a column for each ranking, by name
+``arcs_by_source.parquet`` ``source``, ``target`` (names), ``source_id``, ``target_id`` and perhaps ``weight``
+``arcs_by_target.parquet`` the same arcs by target, so that the links to a node stand together
+``README.md``              the card: what the tables hold, how they were made, their limits and their licence
+``SHA256SUMS``             for ``sha256sum --check SHA256SUMS``
+========================== ======================================================================================
+
+Ids count the nodes in the byte order of their names. Without names, nodes keep their numbers, and the columns with
+names are left out. The tables are sorted and have page indexes, so that a reader finds a node or its links without
+reading the whole table (https://parquet.apache.org/docs/file-format/pageindex/). The same graph gives the same bytes.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from inlink.base.arrays import AnyArray, Float64Array, UInt32Array
+from inlink.base.extras import load
+from inlink.base.folder import new_folder
+from inlink.base.memory import require_memory
+from inlink.base.progress import track
+from inlink.base.strings import to_arrow
+from inlink.base.table import counted
+from inlink.errors import ParameterError
+from inlink.graph.graph import Graph
+from inlink.graph.views import arcs_in_order
+from inlink.rank.ranking import Ranking, list_rankings
+from inlink.sources.rankings import load_ranking
+
+if TYPE_CHECKING:
+    import pyarrow
+
+KEY = "inlink"
+"""The key of the description in each table's metadata. The value is JSON."""
+FORMAT = 1
+NODES, BY_SOURCE, BY_TARGET = "nodes.parquet", "arcs_by_source.parquet", "arcs_by_target.parquet"
+
+# Rows of a row group. A reader without page indexes reads whole groups, and the end of a file lists all of them.
+_NODES, _ARCS = 1 << 16, 1 << 18
+# Rows between two entries of a page index.
+_PAGE = 1 << 13
+_OWN = ("id", "name", "outdegree", "indegree")
+
+
+def publish(
+    graph: Graph,
+    path: str | os.PathLike[str],
+    *,
+    rankings: Iterable[str] | None = None,
+    title: str | None = None,
+    licence: str | None = None,
+) -> list[Path]:
+    """Write a graph and its stored rankings to a new folder of tables with a card.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph, or that of a crawl.
+    path : path-like
+        The folder. It must not exist, and it gets its name when all files are complete.
+    rankings : iterable of str or None
+        The names of stored rankings; None: all.
+    title : str or None
+        The title of the card; None: the name of the folder.
+    licence : str or None
+        The licence of the data, such as ``"CC-BY-4.0"``. None: the card says that none is stated.
+
+    Returns
+    -------
+    list of Path
+        The files.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If there is no ranking of a name.
+    inlink.errors.OutputError
+        If the folder exists or cannot be written.
+    inlink.errors.ParameterError
+        If a ranking has the name of another column, or a title or a licence is not one line of text.
+    inlink.errors.MissingExtraError
+        If pyarrow is not installed.
+    """
+    path = Path(path)
+    for name, line in (("title", title), ("licence", licence)):
+        if line is not None and not (isinstance(line, str) and line.strip() and line.isprintable()):
+            raise ParameterError(f"`{name}` must be one line of text; got {line!r:.60}")
+    chosen = list(dict.fromkeys(list_rankings(graph) if rankings is None else rankings))
+    loaded = {name: load_ranking(graph, name) for name in chosen}
+    columns = _columns(loaded, graph)
+    nodes = graph.num_nodes
+    require_memory((16 + 8 * len(columns)) * nodes, f"columns of {nodes:,} nodes")
+    names = graph.names
+    order = (
+        names.order if names is not None and names.order is not None else np.arange(nodes, dtype=np.uint32)
+    )
+    description = _description(graph, loaded)
+    metadata = {KEY: json.dumps(description, sort_keys=True)}
+    with new_folder(path) as work:
+        _write_nodes(work / NODES, graph, order, columns, metadata)
+        _write_arcs(work / BY_SOURCE, graph, order, ("source", "target"), metadata)
+        _write_arcs(work / BY_TARGET, graph.transpose(), order, ("target", "source"), metadata)
+        card = _card(title or _line(path.name), licence, description, graph.is_weighted, names is not None)
+        (work / "README.md").write_text(card, "utf-8")
+        files = sorted(work.iterdir())
+        (work / "SHA256SUMS").write_text("".join(f"{_sha256(file)}  {file.name}\n" for file in files))
+    return [path / file.name for file in files] + [path / "SHA256SUMS"]
+
+
+def _columns(rankings: dict[str, Ranking], graph: Graph) -> dict[str, Float64Array]:
+    """Return the values by the names of their columns. Pages that a crawl found after its ranking get NaN."""
+    columns: dict[str, Float64Array] = {}
+    for name, ranking in rankings.items():
+        later = np.full(graph.num_nodes - len(ranking), np.nan)
+        for column, values in ranking.columns.items():
+            named = f"{name}_hubs" if column == "hubs" else name
+            if named.lower() in {*_OWN, *(other.lower() for other in columns)}:
+                raise ParameterError(
+                    f"ranking {name}: the table of nodes has another column {named}. Leave one of the two out, or save "
+                    "the ranking under another name"
+                )
+            columns[named] = np.concatenate([values, later])
+    return columns
+
+
+def _description(graph: Graph, rankings: dict[str, Ranking]) -> dict[str, Any]:
+    """Return what the metadata of each table says. Folders of this machine are not in it."""
+    from inlink import __version__
+
+    crawled = graph.crawled
+    kept = (
+        "algorithm",
+        "parameters",
+        "dangling",
+        "error_bound",
+        "residual",
+        "iterations",
+        "converged",
+        "note",
+        "date",
+    )
+    return {
+        "version": FORMAT,
+        "inlink": __version__,
+        "graph": {
+            "uuid": graph.uuid,
+            "level": graph.level,
+            "nodes": graph.num_nodes,
+            "arcs": graph.num_arcs,
+            "weighted": graph.is_weighted,
+            "crawled": None if crawled is None else int(np.count_nonzero(crawled)),
+            "sources": graph.meta.get("sources", []),
+            "skipped": graph.meta.get("skipped", {}),
+        },
+        "rankings": {
+            name: {key: value for key, value in ranking.description().items() if key in kept}
+            | {"columns": [name, f"{name}_hubs"][: len(ranking.columns)], "nodes": len(ranking)}
+            for name, ranking in rankings.items()
+        },
+    }
+
+
+# -- tables --------------------------------------------------------------------------------------------------
+
+
+def _fields(pa: Any, graph: Graph, ends: Iterable[str]) -> list["pyarrow.Field"]:
+    """Return the fields of names: text if all names are UTF-8, else bytes; none if the nodes have no names."""
+    names = graph.names
+    if names is None:
+        return []
+    parts = (names.column(low, min(low + _ARCS, len(names))) for low in range(0, len(names), _ARCS))
+    kind = pa.string() if all(part.is_utf8() for part in parts) else pa.binary()
+    return [pa.field(end, kind, nullable=False) for end in ends]
+
+
+def _written(
+    path: Path,
+    schema: "pyarrow.Schema",
+    batches: Iterable[list[Any]],
+    rows: int,
+    by: list[str],
+    metadata: dict[str, str],
+) -> None:
+    """Write a table whose rows are sorted by the columns of ``by``, at most ``rows`` of them in a row group."""
+    pa, pq = load("pyarrow", "arrow", "Parquet"), load("pyarrow.parquet", "arrow", "Parquet")
+    integers = [field.name for field in schema if pa.types.is_integer(field.type)]
+    texts = [field.name for field in schema if field.type in (pa.string(), pa.binary())]
+    with pq.ParquetWriter(
+        path,
+        schema,
+        compression="zstd",
+        use_dictionary=False,
+        column_encoding={
+            **dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
+            **dict.fromkeys(texts, "DELTA_BYTE_ARRAY"),
+        },
+        sorting_columns=[pq.SortingColumn(schema.get_field_index(name)) for name in by],
+        write_page_index=True,
+        max_rows_per_page=_PAGE,
+        store_schema=False,
+    ) as writer:
+        for columns in batches:
+            cast = [pa.array(column).cast(field.type) for column, field in zip(columns, schema, strict=True)]
+            writer.write_table(pa.Table.from_arrays(cast, schema=schema), row_group_size=rows)
+        # With an Arrow schema in the file, which holds metadata too, other readers get another type for strings.
+        writer.add_key_value_metadata(metadata)
+
+
+def _write_nodes(
+    path: Path,
+    graph: Graph,
+    order: UInt32Array,
+    columns: dict[str, Float64Array],
+    metadata: dict[str, str],
+) -> None:
+    pa, names = load("pyarrow", "arrow", "Parquet"), graph.names
+    numbers = [pa.field(name, pa.uint32(), nullable=False) for name in ("id", "outdegree", "indegree")]
+    fields = [numbers[0], *_fields(pa, graph, ["name"]), *numbers[1:]]
+    fields += [pa.field(name, pa.float64(), nullable=False) for name in columns]
+    outdegrees, indegrees = graph.outdegrees, graph.indegrees
+
+    def batches() -> Iterator[list[Any]]:
+        with track("writing nodes", graph.num_nodes, "nodes") as task:
+            for low in range(0, len(order), _NODES):
+                nodes = order[low : low + _NODES]
+                ids = np.arange(low, low + len(nodes), dtype=np.uint32)
+                texts = [] if names is None else [to_arrow(names.take(nodes))]
+                yield [
+                    ids,
+                    *texts,
+                    outdegrees[nodes],
+                    indegrees[nodes],
+                    *(values[nodes] for values in columns.values()),
+                ]
+                task.advance(len(nodes))
+
+    by = ["id" if names is None else "name"]
+    _written(path, pa.schema(fields), batches(), _NODES, by, metadata)
+
+
+def _write_arcs(
+    path: Path, graph: Graph, order: UInt32Array, ends: tuple[str, str], metadata: dict[str, str]
+) -> None:
+    """Write the arcs by the first of ``ends``. The columns are in the same order in both tables."""
+    pa, names = load("pyarrow", "arrow", "Parquet"), graph.names
+    fields = _fields(pa, graph, ("source", "target"))
+    fields += [pa.field(name, pa.uint32(), nullable=False) for name in ("source_id", "target_id")]
+    if (weights := graph.out_rows.weights) is not None:
+        kind = pa.from_numpy_dtype(weights.dtype)
+        fields.append(pa.field("weight", kind, nullable=False))
+
+    def batches() -> Iterator[list[Any]]:
+        with track(f"writing arcs by {ends[0]}", graph.num_arcs, "arcs") as task:
+            for first, second, weights in arcs_in_order(graph, order, _ARCS):
+                # A long row is more than one group.
+                for low in range(0, len(first), _ARCS):
+                    part = slice(low, low + _ARCS)
+                    ids: list[AnyArray] = [first[part], second[part]]
+                    if ends[0] == "target":
+                        ids.reverse()
+                    texts = [] if names is None else [to_arrow(names.take(order[nodes])) for nodes in ids]
+                    yield [*texts, *ids, *([] if weights is None else [weights[part]])]
+                    task.advance(len(ids[0]))
+
+    by = [f"{end}_id" for end in ends] if names is None else list(ends)
+    _written(path, pa.schema(fields), batches(), _ARCS, by, metadata)
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+# -- the card ------------------------------------------------------------------------------------------------
+
+_USE = """\
+## How to use it
+
+The ten nodes with the most inlinks, and the links to one of them, in DuckDB:
+
+```sql
+SELECT {key}, indegree FROM 'nodes.parquet' ORDER BY indegree DESC LIMIT 10;
+SELECT {source} FROM 'arcs_by_target.parquet' WHERE {target} = {example};
+```
+
+With Polars: `polars.scan_parquet("arcs_by_target.parquet").filter(polars.col("{target}") == {example}).collect()`.
+Each table has the description of the graph and of its rankings as JSON in its metadata, under the key `inlink`.
+`sha256sum --check SHA256SUMS` checks the files.
+"""
+
+
+def _card(title: str, licence: str | None, description: dict[str, Any], weighted: bool, named: bool) -> str:
+    """Return the card as Markdown. Its head is the YAML that data set hubs read."""
+    graph, rankings = description["graph"], description["rankings"]
+    head = [f"pretty_name: {json.dumps(title, ensure_ascii=False)}"]
+    head += [] if licence is None else [f"license: {json.dumps(licence, ensure_ascii=False)}"]
+    head += ["tags:", "- graph", "- web-graph", "configs:"]
+    for file in (NODES, BY_SOURCE, BY_TARGET):
+        head += [f"- config_name: {file.removesuffix('.parquet')}", f"  data_files: {file}"]
+    kind = graph["level"] or "node"
+    count = counted(graph["nodes"], kind)
+    made = f"A link graph of {count} and {counted(graph['arcs'], 'arc')}, with {counted(len(rankings), 'ranking')}"
+    use = {"key": "name", "source": "source", "target": "target", "example": "'…'"}
+    if not named:
+        use = {"key": "id", "source": "source_id", "target": "target_id", "example": "0"}
+    return "\n".join(
+        [
+            "---",
+            *head,
+            "---",
+            "",
+            f"# {title}",
+            "",
+            f"{made}, written by inlink {description['inlink']}. It was built from:",
+            "",
+            *(f"- {_code(source)}" for source in graph["sources"] or ["a graph in memory"]),
+            "",
+            "## Tables",
+            "",
+            *_tables(weighted, named),
+            "",
+            "## Rankings",
+            "",
+            *_rankings(rankings),
+            "",
+            _USE.format(**use),
+            "## Limits",
+            "",
+            *_limits(description),
+            "",
+            "## Licence",
+            "",
+            licence or "No licence is stated. Ask whoever published this data set.",
+            "",
+        ]
+    )
+
+
+def _code(text: object) -> str:
+    """Return text as code in Markdown, whatever it holds. It can stand in a cell of a table."""
+    return f"`{_line(text).replace('`', 'ˋ').replace('|', '¦')}`"
+
+
+def _line(text: object) -> str:
+    return "".join(character if character.isprintable() else "\ufffd" for character in str(text))
+
+
+def _tables(weighted: bool, named: bool) -> list[str]:
+    nodes = [
+        ("id", "uint32", "the node's number" + (", in the byte order of names" if named else "")),
+        *([("name", "string", "the name; bytes if a name is not UTF-8")] if named else []),
+        ("outdegree", "uint32", "number of nodes that it links to"),
+        ("indegree", "uint32", "number of nodes that link to it"),
+        ("…", "float64", "a column for each ranking, as the next table says"),
+    ]
+    arcs = [
+        *(
+            [
+                ("source", "string", "name of the linking node"),
+                ("target", "string", "name of the linked node"),
+            ]
+            * named
+        ),
+        ("source_id", "uint32", "id of the linking node"),
+        ("target_id", "uint32", "id of the linked node"),
+        *([("weight", "number", "weight of the arc")] * weighted),
+    ]
+    lines = []
+    for files, rows in (
+        ("`nodes.parquet`", nodes),
+        ("`arcs_by_source.parquet`, `arcs_by_target.parquet`", arcs),
+    ):
+        lines += [f"{files}:", "", "| column | type | meaning |", "|---|---|---|"]
+        lines += [f"| {name} | {kind} | {meaning} |" for name, kind, meaning in rows]
+        lines.append("")
+    return [*lines, "The two tables of arcs have the same rows, each in the order of its name."]
+
+
+def _rankings(rankings: dict[str, Any]) -> list[str]:
+    if not rankings:
+        return ["None."]
+    lines = ["| columns | algorithm | parameters | error | date |", "|---|---|---|---|---|"]
+    for ranking in rankings.values():
+        stated = {key: value for key, value in ranking["parameters"].items() if value is not None}
+        parameters = ", ".join(f"{key} = {value}" for key, value in stated.items())
+        bound = ranking["error_bound"]
+        error = (
+            "no bound"
+            if bound is None
+            else f"at most {bound if isinstance(bound, str) else format(bound, '.2g')}"
+        )
+        columns = ", ".join(map(_code, ranking["columns"]))
+        cells = [columns, _code(ranking["algorithm"]), _code(parameters), error, ranking["date"] or "unknown"]
+        lines.append(f"| {' | '.join(cells)} |")
+    notes = [f"- {_code(name)}: {ranking['note']}" for name, ranking in rankings.items() if ranking["note"]]
+    bound = (
+        "An error is a proved bound on the L1 distance to the exact values: on the sum of all nodes' errors."
+    )
+    return [*lines, "", bound, *(["", *notes] if notes else [])]
+
+
+def _limits(description: dict[str, Any]) -> list[str]:
+    graph = description["graph"]
+    limits = ["- An arc stands once, however many links there are from its source to its target."]
+    if graph["level"] in ("host", "domain"):
+        limits.append(f"- Names of {graph['level']}s are reversed, such as `com.example.www`.")
+    if graph["crawled"] is not None:
+        limits.append(
+            f"- {graph['crawled']:,} of {graph['nodes']:,} nodes were crawled. The others have no outlinks here, "
+            "whatever their pages link to."
+        )
+    limits += [
+        f"- Left out when the graph was built: {count:,} × {why}." for why, count in graph["skipped"].items()
+    ]
+    limits.append("- The rankings are those of this graph, not of the web.")
+    for name, ranking in description["rankings"].items():
+        if later := graph["nodes"] - ranking["nodes"]:
+            limits.append(
+                f"- {_code(name)} has no value (NaN) for {counted(later, 'node')} found after the ranking."
+            )
+    return limits
