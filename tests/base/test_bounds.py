@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 KERNELS = """
 import numpy as np
-from inlink.base.jit import array_at, inlined, item_at, kernel, prefetch
+from inlink.base.jit import add_lanes, array_at, inlined, item_at, keep_larger, kernel, prefetch
 
 HEAD = np.dtype([("size", "<u4"), ("place", "<u8")])
 
@@ -64,6 +64,18 @@ def wrongly_from_table(table, at):
     return array_at(table, 1, np.uint64)[at]
 
 @kernel
+def add_to(x, at):
+    add_lanes(x, at, x, np.uint64(0), np.uint64(1))
+
+@kernel
+def add_from(x, at):
+    add_lanes(x, np.uint64(0), x, at, np.uint64(1))
+
+@kernel
+def raised(raw, at):
+    keep_larger(raw, at, raw, np.uint64(0), 4)
+
+@kernel
 def ask_for(x, at):
     prefetch(x, at)
 """
@@ -89,7 +101,8 @@ def ended(kernel, *given):
 
 for name, given, last in (
     ("inside", x, 4), ("through_another", x, 4), ("write", x, 4), ("field", heads, 4), ("cell", x.reshape(1, 5), 4),
-    ("number", raw, 12), ("record", raw, 4), ("from_table", table, 4),
+    ("number", raw, 12), ("record", raw, 4), ("from_table", table, 4), ("add_to", np.zeros(12), 4),
+    ("add_from", np.zeros(12), 4), ("raised", raw, 12),
 ):
     kernel = getattr(k, name)
     places = (0, last, last + 1, last + 100, 2**63, 2**64 - 1)
@@ -113,7 +126,7 @@ def test_an_index_outside_of_its_array_is_an_error(tmp_path: Path):
     lines = dict(line.split(" ", 1) for line in done.stdout.splitlines())
     assert (lines.pop("empty"), lines.pop("dtype")) == ("IndexError IndexError", "IndexError")
     assert (lines.pop("prefetch"), lines.pop("thread")) == ("right", "IndexError")
-    assert len(lines) == 8
+    assert len(lines) == 11
     assert set(lines.values()) == {"right right IndexError IndexError IndexError IndexError"}
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import inlink
 from inlink.base import jit, machinecode
-from inlink.base.jit import item_at, prefetch
+from inlink.base.jit import add_lanes, item_at, keep_larger, prefetch
 from patience import PATIENCE
 
 MODULE = """
@@ -126,6 +126,27 @@ def test_elements_can_be_asked_for_outside_of_the_array():
     numbers = np.arange(1000, dtype=np.uint64)
     for ahead in (0, 1, 1000, 2**40):
         assert sum_asked_for(numbers, np.uint64(ahead)) == 499_500
+
+
+@jit.kernel
+def add_and_raise(numbers, others, lanes, raw, at):
+    """Add to eight numbers from the third on, and raise 16 bytes that begin at ``at``."""
+    add_lanes(numbers, np.uint64(2), others, np.uint64(1), lanes)
+    keep_larger(raw, at, raw, np.uint64(0), 16)
+
+
+def test_numbers_and_bytes_in_lanes():
+    rng = np.random.default_rng(6)
+    for lanes in (0, 1, 0b10100101, 255):
+        # A number that is not added may be anything.
+        others = np.where([0, *(lanes >> np.arange(8) & 1)], rng.random(9), np.nan)
+        numbers, raw = rng.random(11), rng.integers(0, 256, 45, np.uint8)
+        wanted, raised = numbers.copy(), raw.copy()
+        wanted[2:10] += np.nan_to_num(others[1:], nan=0.0)
+        raised[27:43] = np.maximum(raw[27:43], raw[:16])
+        add_and_raise(numbers, others, np.uint64(lanes), raw, np.uint64(27))
+        assert (numbers == wanted).all()
+        assert (raw == raised).all()
 
 
 def test_a_full_disk_does_not_stop_a_kernel(source: Path, monkeypatch: pytest.MonkeyPatch):

@@ -67,27 +67,44 @@ def test_igraph_agrees(data, name):
 both = st.one_of(arcs(min_nodes=1), arcs(min_nodes=1, max_nodes=40))
 
 
-@given(both, st.booleans())
-def test_the_kernel_for_many_paths_is_the_other_one(a: Arcs, endpoints: bool):
+def check_lanes_against_single_searches(a: Arcs, endpoints: bool):
     rows, n = a.graph().out_rows, a.num_nodes
     sources = np.arange(n, dtype=np.uint32)
     shares = np.random.default_rng(n).random(n)
-    depths = np.full(n, kernels.UNSEEN, np.uint32)
-    found = []
-    for many in (False, True):
-        queue, ends = np.empty(n, np.uint32), np.empty(n + 2, np.uint64)
-        search = kernels.PathSearch(depths, np.empty(n), np.zeros(n), queue, ends, np.empty(n))
-        sums = kernels.DependencySums(np.zeros(n), np.zeros(n))
-        given = rows.offsets, rows.nodes, sources, shares, endpoints, search
-        if many:
-            kernels.dependencies_of_many_paths(*given, np.empty(n, np.uint32), sums)
-        else:
-            assert kernels.dependencies(*given, sums)
-        assert (depths == kernels.UNSEEN).all()
-        assert not search.behind.any()
-        found.append(sums)
-    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-12)
-    np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-12)
+    lanes = int(kernels.LANES)
+    # Nothing may depend on what the work space held before.
+    paths, behind = np.full(n * lanes, np.nan), np.full(n * lanes, np.nan)
+    queue, reached = np.empty(n * lanes + 1, np.uint32), np.empty(n * lanes + 1, np.uint8)
+    ends, part = np.empty(n + 2, np.uint64), np.empty(lanes)
+    near = np.empty(int(kernels.PIECE), np.uint32)
+    search = kernels.PathSearch(np.zeros(n, np.uint16), paths, behind, queue, reached, ends, part, near)
+    depths, powers = np.full(n, kernels.UNSEEN, np.uint32), np.empty(n, np.uint32)
+    single = kernels.ManyPathSearch(depths, np.empty(n), powers, np.zeros(n), np.empty(n, np.uint32))
+    by_lanes, by_one = (kernels.DependencySums(np.zeros(n), np.zeros(n)) for _ in range(2))
+    given = rows.offsets, rows.nodes, sources, shares, endpoints
+    assert kernels.dependencies(*given, search, by_lanes)
+    kernels.dependencies_of_many_paths(*given, single, by_one)
+    assert not search.marks.any()
+    assert (depths == kernels.UNSEEN).all()
+    assert not single.behind.any()
+    np.testing.assert_allclose(by_lanes.total, by_one.total, rtol=1e-12)
+    np.testing.assert_allclose(by_lanes.squares, by_one.squares, rtol=1e-12)
+
+
+@given(both, st.booleans())
+def test_eight_searches_at_once_equal_single_ones(a: Arcs, endpoints: bool):
+    check_lanes_against_single_searches(a, endpoints)
+
+
+@pytest.mark.parametrize("endpoints", [False, True])
+def test_rows_of_several_pieces_and_steps_with_few_nodes(endpoints: bool):
+    """Hubs have rows longer than a piece. A chain has one node at each distance, so few that they are not sorted."""
+    rng = np.random.default_rng(2)
+    n, hubs = 400, 3
+    pairs = [(hub, int(v)) for hub in range(hubs) for v in rng.integers(0, n, 150 + 50 * hub)]
+    pairs += [(int(u), int(v)) for u, v in rng.integers(0, n, (2 * n, 2))]
+    pairs += [(n + k, n + k + 1) for k in range(99)] + [(n + 99, 0), (5, n)]
+    check_lanes_against_single_searches(Arcs(n + 100, pairs), endpoints)
 
 
 def test_more_shortest_paths_than_a_float_can_count():

@@ -1,5 +1,6 @@
 """HyperBall against a twin in plain Python, against exact sums, and against the theory of its error."""
 
+import hashlib
 import math
 import sys
 from itertools import pairwise
@@ -159,6 +160,26 @@ def test_steps_over_all_rows_and_from_node_to_node_are_the_same():
         assert other.steps == found[0].steps
         # The sizes are added in another order.
         np.testing.assert_allclose(other.pairs, found[0].pairs, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("log2m", "inwards", "digest"),
+    [
+        (4, True, "b4b8d43c9f6f9b70"),
+        (4, False, "9ebba2508ee689a2"),
+        (5, True, "5fe6b750a50911b2"),
+        (6, True, "7cc9376e843ac0b1"),
+        (6, False, "8f1111f0813d5e48"),
+        (8, True, "80865549f247218c"),
+    ],
+)
+def test_the_bits_stay_the_same(log2m: int, inwards: bool, digest: str):
+    """The digests are those of the first version of the loops, which took one register after the other."""
+    graph = a_web(3000, 3)
+    rows = graph.split_in_rows, graph.out_rows
+    for threads in (1, 3):
+        run = HyperBall(*(rows if inwards else rows[::-1]), log2m, threads).run(9, inverse=True, label="")
+        assert hashlib.sha256(run.sums.tobytes() + run.reached.tobytes()).hexdigest()[:16] == digest
 
 
 @given(arcs(max_nodes=20), st.integers(0, MASK), st.sampled_from([1, 2]), st.sampled_from([0, 3, None]))

@@ -15,6 +15,7 @@ __all__ = [
     "UInt16Array",
     "UInt32Array",
     "UInt64Array",
+    "aligned",
     "distinct",
 ]
 
@@ -29,6 +30,17 @@ UInt32Array = npt.NDArray[np.uint32]
 UInt64Array = npt.NDArray[np.uint64]
 
 N = TypeVar("N", bound=np.generic)
+
+
+def aligned(count: int, dtype: type[N]) -> npt.NDArray[N]:
+    """Return an array of ``count`` numbers, not initialised, that begins with a cache line of 64 bytes.
+
+    `numpy.empty` begins in the middle of a line, so that each row of 64 bytes would take two.
+    """
+    size = count * np.dtype(dtype).itemsize
+    room = np.empty(size + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    return room[start : start + size].view(dtype)
 
 
 def distinct(values: npt.NDArray[N]) -> npt.NDArray[N]:

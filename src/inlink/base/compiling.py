@@ -15,7 +15,7 @@ from numba.np.numpy_support import carray
 
 from inlink.base.machinecode import CHECKED, stamp
 
-__all__ = ["array_at", "compiled", "inlined", "item_at", "prefetch"]
+__all__ = ["add_lanes", "array_at", "compiled", "inlined", "item_at", "keep_larger", "prefetch"]
 
 # If all loggers log at DEBUG, as with Scrapy, Numba would log 150,000 lines during a first compilation.
 logging.getLogger("numba").setLevel(logging.INFO)
@@ -103,9 +103,11 @@ def _checked_array_at(places: Any, number: int, dtype: Any) -> Any:
 array_at: Any = numba.njit(**_OPTIONS)(_checked_array_at if CHECKED else _array_at)
 
 
-def _check_line(array: Any) -> None:
+def _check_line(array: Any, *, written: bool = False) -> None:
     if not (isinstance(array, numba.types.Array) and array.layout == "C" and array.ndim == 1):
         raise numba.TypingError("`array` must be a contiguous array of one dimension")
+    if written and not array.mutable:
+        raise numba.TypingError("`array` is read-only")
 
 
 def _check_item(context: Any, builder: Any, array: Any, place: Any, item: Any, at: Any) -> None:
@@ -157,3 +159,56 @@ def _as_prefetch(typing: Any, array: Any, at: Any) -> Any:
 
 
 prefetch: Any = intrinsic(_as_prefetch)
+
+
+def _block(context: Any, builder: Any, array: Any, value: Any, at: Any, count: int) -> Any:
+    """Write the code for the address of ``count`` elements of an array, from ``at`` on, as a vector."""
+    made = context.make_array(array)(context, builder, value)
+    if CHECKED:
+        size = at.type(count)
+        outside = builder.or_(
+            builder.icmp_unsigned("<", made.nitems, size),
+            builder.icmp_unsigned(">", at, builder.sub(made.nitems, size)),
+        )
+        with cgutils.if_unlikely(builder, outside):  # type: ignore[no-untyped-call]
+            context.call_conv.return_user_exc(builder, IndexError, ("block is out of bounds",))
+    kind = ir.VectorType(context.get_data_type(array.dtype), count)
+    return builder.bitcast(builder.gep(made.data, [at]), kind.as_pointer())
+
+
+def _as_larger(typing: Any, array: Any, at: Any, other: Any, place: Any, count: Any) -> Any:
+    _check_line(array, written=True)
+    _check_line(other)
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        size = count.literal_value
+        kept = _block(context, builder, array, arguments[0], arguments[1], size)
+        new = _block(context, builder, other, arguments[2], arguments[3], size)
+        left, right = builder.load(kept, align=1), builder.load(new, align=1)
+        larger = builder.select(builder.icmp_unsigned(">", right, left), right, left)
+        builder.store(larger, kept, align=1)
+        return context.get_dummy_value()
+
+    return numba.types.void(array, at, other, place, count), code
+
+
+keep_larger: Any = intrinsic(prefer_literal=True)(_as_larger)
+
+
+def _as_sum(typing: Any, array: Any, at: Any, other: Any, place: Any, lanes: Any) -> Any:
+    _check_line(array, written=True)
+    _check_line(other)
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        total = _block(context, builder, array, arguments[0], arguments[1], 8)
+        new = _block(context, builder, other, arguments[2], arguments[3], 8)
+        bits = builder.bitcast(builder.trunc(arguments[4], cgutils.int8_t), ir.VectorType(ir.IntType(1), 8))
+        value = builder.load(new, align=8)
+        value = builder.select(bits, value, value.type(None))
+        builder.store(builder.fadd(builder.load(total, align=8), value), total, align=8)
+        return context.get_dummy_value()
+
+    return numba.types.void(array, at, other, place, lanes), code
+
+
+add_lanes: Any = intrinsic(_as_sum)

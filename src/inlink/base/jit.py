@@ -47,11 +47,13 @@ __all__ = [
     "U1",
     "Index",
     "Late",
+    "add_lanes",
     "addresses",
     "array_at",
     "chunks_by_arcs",
     "inlined",
     "item_at",
+    "keep_larger",
     "kernel",
     "late_of",
     "num_threads",
@@ -269,6 +271,19 @@ prefetch: Any = _in_kernels("prefetch")
 
 Use it some hundred nanoseconds before the element is read, where elements lie far apart. Nothing is checked, and
 nothing waits. A place outside of the array does no harm.
+"""
+
+add_lanes: Any = _in_kernels("add_lanes")
+"""``add_lanes(array, at, other, place, lanes)``: add numbers of one float64 array to those of another; for kernels.
+
+``array[at + k] += other[place + k]`` for each k < 8 whose bit is set in the uint64 ``lanes``. Both arrays must have
+eight numbers there. Numba makes no vectors of such a loop, because the arrays could overlap.
+"""
+
+keep_larger: Any = _in_kernels("keep_larger")
+"""``keep_larger(array, at, other, place, count)``: raise bytes of one uint8 array to those of another; for kernels.
+
+``array[at + k] = max(array[at + k], other[place + k])`` for each k < ``count``, a literal number.
 """
 
 

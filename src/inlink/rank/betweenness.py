@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from msgspec.structs import replace
 
-from inlink.base.arrays import Float64Array, UInt32Array
+from inlink.base.arrays import Float64Array, UInt32Array, aligned
 from inlink.base.declare import Parameter, parameters_of
 from inlink.base.progress import track
 from inlink.graph.components import components
@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from inlink.rank.kernels.betweenness import DependencySums
 
 
-# Arcs and nodes searched in one block. A block takes a quarter of a second, so that Ctrl-C works quickly.
+# Arcs and nodes searched in one block, but at least those of eight sources. A block takes about a quarter of a second,
+# so that Ctrl-C works quickly.
 STRETCH = 1 << 25
 
 
@@ -166,33 +167,39 @@ def dependency_sums(
     """Return the sum of the dependencies on each node. Sources are weighted by ``shares``, or by 1."""
     from inlink.base.jit import num_threads
     from inlink.rank.kernels.betweenness import (
+        LANES,
+        PIECE,
         UNSEEN,
         DependencySums,
+        ManyPathSearch,
         PathSearch,
         dependencies,
         dependencies_of_many_paths,
     )
     from inlink.rank.kernels.blocks import each_block
 
-    require_vectors(graph, node=32 + 64 * num_threads(threads))
+    require_vectors(graph, node=32 + 180 * num_threads(threads))
     n, rows = graph.num_nodes, graph.out_rows
-    size = min(max(STRETCH // max(n + graph.num_arcs, 1), 1), 256)
+    lanes = int(LANES)
+    size = min(max(STRETCH // max(n + graph.num_arcs, 1) // lanes, 1), 32) * lanes
     shares = np.ones(len(sources)) if shares is None else shares
 
     def scratch() -> PathSearch:
-        paths, behind, put = np.empty(n), np.zeros(n), np.empty(n)
-        depths, queue = np.full(n, UNSEEN), np.empty(n, np.uint32)
-        return PathSearch(depths, paths, behind, queue, np.empty(n + 2, np.uint64), put)
+        paths, behind = aligned(n * lanes, np.float64), aligned(n * lanes, np.float64)
+        queue, reached = np.empty(n * lanes + 1, np.uint32), np.empty(n * lanes + 1, np.uint8)
+        ends, part, near = np.empty(n + 2, np.uint64), np.empty(lanes), np.empty(int(PIECE), np.uint32)
+        return PathSearch(np.zeros(n, np.uint16), paths, behind, queue, reached, ends, part, near)
 
     def work(own: PathSearch, block: int) -> DependencySums:
         part = slice(block * size, (block + 1) * size)
         sums = DependencySums(np.zeros(n), np.zeros(n if squares else 0))
         given = rows.offsets, rows.nodes, sources[part], shares[part], endpoints
         if not dependencies(*given, own, sums):
-            own.depths[:] = UNSEEN
-            for array in (own.behind, *sums):
+            for array in (own.marks, *sums):
                 array[:] = 0
-            dependencies_of_many_paths(*given, own, np.empty(n, np.uint32), sums)
+            paths, behind = np.empty(n), np.zeros(n)
+            depths, powers, queue = np.full(n, UNSEEN), np.empty(n, np.uint32), np.empty(n, np.uint32)
+            dependencies_of_many_paths(*given, ManyPathSearch(depths, paths, powers, behind, queue), sums)
         return sums
 
     result = DependencySums(np.zeros(n), np.zeros(n if squares else 0))

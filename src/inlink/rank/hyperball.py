@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inlink.base.arrays import AnyArray, Float64Array, UInt8Array, UInt32Array
+from inlink.base.arrays import AnyArray, Float64Array, UInt8Array, UInt32Array, aligned
 from inlink.base.jit import chunks_by_arcs, num_threads
 from inlink.base.memory import require_memory
 from inlink.base.progress import track
@@ -111,9 +111,9 @@ class HyperBall:
         self._slots[ends] = np.arange(pairs, pairs + single, dtype=np.uint32)
         m = 1 << log2m
         require_memory((2 * pairs + single) * m, f"counters of {pairs + single:,} nodes")
-        self._counters = [np.empty((pairs, m), np.uint8) for _ in range(2)]
-        self._ends = np.empty((single, m), np.uint8)
-        self._flags = [np.zeros(pairs, np.uint8) for _ in range(2)]
+        self._counters = [aligned(pairs * m, np.uint8) for _ in range(2)]
+        self._ends = np.empty(single * m, np.uint8)
+        self._flags = [np.zeros(-(-len(lengths) // 64), np.uint64) for _ in range(2)]
         self._few = len(lengths) // 8 + 64 if few is None else few
 
     def run(self, key: int, *, inverse: bool, label: str) -> Sums:
@@ -165,6 +165,8 @@ class HyperBall:
         offsets, nodes = self._rows.offsets, self._rows.nodes
         blocks = 1 + len(nodes) // _ARCS
         bounds = chunks_by_arcs(offsets, max(blocks, 4 * self._threads if self._threads > 1 else 1))
+        # Two threads never write to the same word of marks.
+        bounds[1:-1] &= ~np.uint64(63)
 
         def scratch() -> UInt8Array:
             return np.empty(1 << self._log2m, np.uint8)
@@ -202,8 +204,7 @@ class HyperBall:
     def _readers_of(self, balls: Balls) -> Readers:
         """Return work space with the indices of the balls that changed in the last step."""
         changed, reached = (np.empty(self._few, np.uint32) for _ in range(2))
-        inner = np.flatnonzero(self._slots < len(balls.changed))
-        moved = inner[balls.changed != 0]
+        moved = np.flatnonzero(np.unpackbits(balls.changed.view(np.uint8), bitorder="little"))
         changed[: len(moved)] = moved
         seen = np.zeros(len(self._slots), np.bool_)
         return Readers(self._readers.offsets, self._readers.nodes, changed, reached, seen)

@@ -29,7 +29,7 @@ from typing import NamedTuple
 from numpy import float32, float64, uint8, uint32, uint64
 
 from inlink.base.arrays import BoolArray, Float32Array, Float64Array, UInt8Array, UInt32Array, UInt64Array
-from inlink.base.jit import U0, U1, Index, inlined, kernel
+from inlink.base.jit import U0, U1, Index, inlined, keep_larger, kernel, prefetch
 from inlink.rank.kernels.paths import population
 
 __all__ = [
@@ -53,11 +53,15 @@ _GUARD = U1 << (_TOP - U1)
 _UNIT = 2.0**-40
 _NONE = uint64(NONE)
 _STEP = uint64(64)
+# Arcs between the request for a counter and its use, some 300 ns; the number of its slot is requested as long before.
+_AHEAD = uint64(16)
+# Registers that are compared at once
+_LINE, _PART = uint64(64), uint64(16)
 
 # Weyl's sequence and the mixer of SplitMix64 (Steele, Lea & Flood, OOPSLA 2014)
 _GOLDEN = uint64(0x9E3779B97F4A7C15)
 _MIX1, _MIX2 = uint64(0xBF58476D1CE4E5B9), uint64(0x94D049BB133111EB)
-_27, _30, _31 = uint64(27), uint64(30), uint64(31)
+_6, _27, _30, _31, _63, _64 = uint64(6), uint64(27), uint64(30), uint64(31), uint64(63), uint64(64)
 
 
 class Numbering(NamedTuple):
@@ -86,12 +90,13 @@ class Balls(NamedTuple):
     slots : uint32[n]
         The number of each node's counter. Below k: a pair in ``now`` and ``next``. From k on: a row of ``ends``.
         :data:`NONE`: no counter.
-    now, next : uint8[k, m]
-        Counters after the last step, and room for this step. They agree where ``changed`` is 0.
-    ends : uint8[h, m]
+    now, next : uint8[k · m]
+        Counters after the last step, and room for this step. They agree where ``changed`` is 0. Their beginning is
+        aligned to 64 bytes, so that one of 64 registers is one cache line.
+    ends : uint8[h · m]
         Counters that no node reads.
-    changed, fresh : uint8[k]
-        Marks of the counters that changed in the last step, and room for this step.
+    changed, fresh : uint64[⌈n / 64⌉]
+        Bits: the balls whose counters changed in the last step, and room for this step.
     sums : float64[n]
         Σ_t weight(t) · (size after t steps − size after t − 1 steps).
     sizes : float32[n]
@@ -102,8 +107,8 @@ class Balls(NamedTuple):
     now: UInt8Array
     next: UInt8Array
     ends: UInt8Array
-    changed: UInt8Array
-    fresh: UInt8Array
+    changed: UInt64Array
+    fresh: UInt64Array
     sums: Float64Array
     sizes: Float32Array
 
@@ -159,6 +164,17 @@ def _mapped(numbers: UInt32Array, i: Index) -> Index:
 
 
 @inlined
+def _is_marked(marks: UInt64Array, i: Index) -> bool:
+    """Return whether a bit is set. One bit a node stays in the fast caches, where a byte would not."""
+    return bool((marks[uint64(i) >> _6] >> (uint64(i) & _63)) & U1 != U0)
+
+
+@inlined
+def _counter(counters: UInt8Array, s: Index, m: uint64) -> UInt8Array:
+    return counters[s * m : (s + U1) * m]
+
+
+@inlined
 def _add(counter: UInt8Array, node: Index, key: uint64, shift: uint64) -> None:
     """Add a node to a ball."""
     h = key + uint64(node) * _GOLDEN
@@ -173,24 +189,30 @@ def _add(counter: UInt8Array, node: Index, key: uint64, shift: uint64) -> None:
 
 
 @inlined
-def _merge(counter: UInt8Array, other: UInt8Array) -> None:
-    for j in range(U0, uint64(len(counter))):
-        counter[j] = max(counter[j], other[j])
+def _merge(counters: UInt8Array, to: Index, others: UInt8Array, other: Index, m: uint64) -> None:
+    """Raise the registers that begin at ``to`` to those that begin at ``other``."""
+    if m >= _LINE:
+        for j in range(U0, m, _LINE):
+            keep_larger(counters, to + j, others, other + j, 64)
+    else:
+        for j in range(U0, m, _PART):
+            keep_larger(counters, to + j, others, other + j, 16)
 
 
 @inlined
-def _copy(counter: UInt8Array, other: UInt8Array) -> None:
-    for j in range(U0, uint64(len(counter))):
-        counter[j] = other[j]
+def _copy(words: UInt64Array, others: UInt64Array, s: Index, width: uint64) -> None:
+    """Copy the s-th counter, as words of eight registers."""
+    for j in range(s * width, (s + U1) * width):
+        words[j] = others[j]
 
 
 @inlined
-def _differ(counter: UInt8Array, other: UInt8Array) -> bool:
-    # Without a way out of the loop, LLVM compares 32 registers at a time.
-    different = uint8(0)
-    for j in range(U0, uint64(len(counter))):
-        different |= counter[j] ^ other[j]
-    return bool(different != 0)
+def _differ(words: UInt64Array, others: UInt64Array, s: Index, width: uint64) -> bool:
+    # Without a way out of the loop, LLVM compares several words at a time.
+    different = U0
+    for j in range(s * width, (s + U1) * width):
+        different |= words[j] ^ others[j]
+    return bool(different != U0)
 
 
 @inlined
@@ -217,22 +239,26 @@ def _gather(
     offsets: UInt64Array,
     nodes: UInt32Array,
     slots: UInt32Array,
-    now: UInt8Array,
+    registers: UInt8Array,
     node_of: UInt32Array,
     key: uint64,
     shift: uint64,
 ) -> None:
-    """Make the ball at index i again, from the balls of all its neighbours."""
-    for j in range(U0, uint64(len(counter))):
+    """Make the ball at index i again, from the balls of all its neighbours, whose counters are in ``registers``."""
+    m, last = uint64(len(counter)), uint64(len(nodes)) - U1
+    for j in range(U0, m):
         counter[j] = 0
     _add(counter, _mapped(node_of, i), key, shift)
     for p in range(offsets[i], offsets[i + U1]):
+        prefetch(slots, uint64(nodes[min(p + _AHEAD + _AHEAD, last)]))
+        soon = uint64(slots[nodes[min(p + _AHEAD, last)]])
+        prefetch(registers, soon * m)
         u = uint64(nodes[p])
         t = uint64(slots[u])
         if t == _NONE:
             _add(counter, _mapped(node_of, u), key, shift)
         else:
-            _merge(counter, now[t])
+            _merge(counter, U0, registers, t * m, m)
 
 
 @kernel(allocates=False)
@@ -253,8 +279,10 @@ def first_step(
     slots, now, next_, ends, changed, _, sums, sizes = balls
     node_of, reading_of, _ = numbering
     key, shift = counting.key, counting.shift
-    k = uint64(len(now))
+    m = U1 << (_64 - shift)
+    k = uint64(len(now)) // m
     count, arcs = U0, U0
+    changed[low >> _6 : (high + _63) >> _6] = U0
     for i in range(low, high):
         near = U0
         for p in range(offsets[i], offsets[i + U1]):
@@ -266,13 +294,12 @@ def first_step(
         s = uint64(slots[i])
         if s == _NONE:
             continue
-        if s < k:
-            changed[s] = near > U0
-            if near > U0:
-                count += U1
-                row = _mapped(reading_of, i)
-                arcs += readers[row + U1] - readers[row]
-        counter = now[s] if s < k else ends[s - k]
+        if s < k and near > U0:
+            changed[i >> _6] |= U1 << (i & _63)
+            count += U1
+            row = _mapped(reading_of, i)
+            arcs += readers[row + U1] - readers[row]
+        counter = _counter(now, s, m) if s < k else _counter(ends, s - k, m)
         for j in range(U0, uint64(len(counter))):
             counter[j] = 0
         _add(counter, _mapped(node_of, i), key, shift)
@@ -280,7 +307,8 @@ def first_step(
             _add(counter, _mapped(node_of, uint64(nodes[p])), key, shift)
         # A node with a self-loop only does not change, so both of its counters must be the same.
         if s < k and near == U0:
-            _copy(next_[s], counter)
+            for j in range(U0, uint64(len(counter))):
+                next_[s * m + j] = counter[j]
     return count, arcs
 
 
@@ -308,7 +336,8 @@ def next_step(
     numbering : Numbering
         See there.
     low, high : uint64
-        The indices. No two calls at once may have an index in common.
+        The indices. No two calls at once may have an index in common, and ``low`` is a multiple of 64, so that they
+        have no word of marks in common either.
     step : uint64
         The number of the step, from 2.
     balls, counting : Balls, Counting
@@ -325,40 +354,50 @@ def next_step(
     node_of, reading_of, _ = numbering
     key, shift, scale, empty, inverse = counting
     weight = _weight(step, inverse)
-    k = uint64(len(now))
+    m = uint64(len(scratch))
+    k = uint64(len(now)) // m
+    last = uint64(len(nodes)) - U1
+    own_words, old_words, width = next_.view(uint64), now.view(uint64), m >> uint64(3)
     count, arcs = U0, U0
+    fresh[low >> _6 : (high + _63) >> _6] = U0
     for i in range(low, high):
         start, stop = offsets[i], offsets[i + U1]
         if start == stop:
             continue
         s = uint64(slots[i])
-        if s < k:
-            fresh[s] = 0
-            if changed[s] != 0:
-                _copy(next_[s], now[s])
+        if s < k and _is_marked(changed, i):
+            _copy(own_words, old_words, s, width)
         touched = False
         for p in range(start, stop):
-            t = uint64(slots[nodes[p]])
+            u = uint64(nodes[p])
             # A self-loop adds nothing.
-            if t < k and changed[t] != 0 and t != s:
-                touched = True
-                if s < k:
-                    _merge(next_[s], now[t])
-                elif s != _NONE:
-                    _merge(ends[s - k], now[t])
-                else:
+            if s == _NONE:
+                if _is_marked(changed, u) and u != i:
+                    touched = True
                     break
+                continue
+            prefetch(slots, uint64(nodes[min(p + _AHEAD + _AHEAD, last)]))
+            soon = uint64(nodes[min(p + _AHEAD, last)])
+            if _is_marked(changed, soon):
+                prefetch(now, uint64(slots[soon]) * m)
+            if _is_marked(changed, u) and u != i:
+                touched = True
+                t = uint64(slots[u])
+                if s < k:
+                    _merge(next_, s * m, now, t * m, m)
+                else:
+                    _merge(ends, (s - k) * m, now, t * m, m)
         if not touched:
             continue
         if s < k:
-            if _differ(next_[s], now[s]):
-                fresh[s] = 1
+            if _differ(own_words, old_words, s, width):
+                fresh[i >> _6] |= U1 << (i & _63)
                 count += U1
                 row = _mapped(reading_of, i)
                 arcs += readers[row + U1] - readers[row]
-            size = _size(next_[s], scale, empty)
+            size = _size(_counter(next_, s, m), scale, empty)
         elif s != _NONE:
-            size = _size(ends[s - k], scale, empty)
+            size = _size(_counter(ends, s - k, m), scale, empty)
         else:
             _gather(scratch, i, offsets, nodes, slots, now, node_of, key, shift)
             size = _size(scratch, scale, empty)
@@ -415,16 +454,19 @@ def few_steps(
     key, shift, scale, empty, inverse = counting
     node_of, reading_of, index_of = numbering
     reading, reader, moved, reached, seen = readers
-    k = uint64(len(now))
+    m = uint64(len(scratch))
+    k = uint64(len(now)) // m
     room = uint64(len(moved))
     arcs, done, first = U0, U0, step
     while count > U0 and arcs <= room and done <= budget:
         weight = _weight(step, inverse)
+        own_words, old_words, width = next_.view(uint64), now.view(uint64), m >> uint64(3)
         # Both buffers of a node that changed are made equal before anything is added to them.
         for q in range(U0, count):
-            s = uint64(slots[moved[q]])
-            _copy(next_[s], now[s])
-            changed[s] = 0
+            u = uint64(moved[q])
+            s = uint64(slots[u])
+            _copy(own_words, old_words, s, width)
+            changed[u >> _6] &= ~(U1 << (u & _63))
         done += _STEP
         num_reached, arcs = U0, U0
         for q in range(U0, count):
@@ -438,9 +480,9 @@ def few_steps(
                     continue
                 s = uint64(slots[v])
                 if s < k:
-                    _merge(next_[s], now[t])
+                    _merge(next_, s * m, now, t * m, m)
                 elif s != _NONE:
-                    _merge(ends[s - k], now[t])
+                    _merge(ends, (s - k) * m, now, t * m, m)
                 if not seen[v]:
                     seen[v] = True
                     reached[num_reached] = v
@@ -452,15 +494,15 @@ def few_steps(
             seen[v] = False
             s = uint64(slots[v])
             if s < k:
-                if _differ(next_[s], now[s]):
-                    changed[s] = 1
+                if _differ(own_words, old_words, s, width):
+                    changed[v >> _6] |= U1 << (v & _63)
                     moved[count] = v
                     count += U1
                     row = _mapped(reading_of, v)
                     arcs += reading[row + U1] - reading[row]
-                size = _size(next_[s], scale, empty)
+                size = _size(_counter(next_, s, m), scale, empty)
             elif s != _NONE:
-                size = _size(ends[s - k], scale, empty)
+                size = _size(_counter(ends, s - k, m), scale, empty)
             else:
                 _gather(scratch, v, offsets, nodes, slots, now, node_of, key, shift)
                 size = _size(scratch, scale, empty)
