@@ -115,6 +115,19 @@ def test_a_start_near_the_answer_saves_passes():
     assert warm.converged
 
 
+@pytest.mark.parametrize("share", [1e-300, 1e-45, 1e-38, 1e-9])
+@pytest.mark.parametrize("tol", [1e-3, 1e-6, 1e-12])
+@pytest.mark.parametrize("kept", [1e-12, 1e-3, 1.0])
+def test_the_bound_holds_where_jumps_hardly_ever_lead_to_pages_with_links(share, tol, kept):
+    A = np.zeros((6, 6))
+    A[0, 1] = A[1, 2] = A[2, 0] = A[2, 3] = A[1, 4] = 1
+    v = np.array([share, 0, share / 2, 0.5, 0, 0.5])
+    ranking = inlink.pagerank(scipy.sparse.csr_array(A), personalization=v, tol=tol, damping=1 - kept / 2)
+    off = np.abs(ranking.values - exact(A, 1 - kept / 2, v)).sum()
+    assert off <= ranking.error_bound + 1e-9 * (kept < 1e-6)
+    assert ranking.converged or ranking.error_bound < 1e-2
+
+
 def test_damping_one_runs_its_rounds_and_is_never_converged():
     cycle = Graph.from_arcs([(0, 1), (1, 0)])
     rounds = inlink.pagerank(cycle, damping=1, method="power", tol=None, max_iter=3, start=[1, 0])

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from inlink.graph.rows import row_places, unsplit
@@ -166,27 +166,58 @@ def test_the_nodes_of_a_chunk_come_linking_ones_first(a: Arcs, one: int, other: 
     assert found == [int(places[i]) for i in nodes]
 
 
-@given(st.integers(0, 40), st.integers(0, 2), st.integers(0, 2**32))
-def test_the_vectors_of_anderson(n: int, slot: int, seed: int):
+@given(
+    st.integers(0, 40), st.integers(1, 8), st.sampled_from([np.float32, np.float64]), st.integers(0, 2**32)
+)
+@example(5000, 3, np.float32, 1).via("more than two blocks of products")
+def test_the_vectors_of_extrapolation(n: int, count: int, kind: type, seed: int):
     rng = np.random.default_rng(seed)
-    z, before, strong = rng.random(n), rng.random(n), rng.integers(0, 4, n).astype(np.uint32)
-    last = rng.random(n).astype(np.float32)
-    moves, differences = rng.random((2, 3, n)).astype(np.float32)
-    f, d, others = z - before, z - before - last, [k for k in range(3) if k != slot]
-    kept, moved, sums = differences.copy(), moves.copy(), np.empty((2, 3))
-    told = pagerank.observe(z, before, last, moves, differences, U(slot), strong, sums, U(0), U(n))
-    np.testing.assert_allclose(told, [(np.abs(f) * strong).sum(), (z * strong).sum()], atol=1e-12)
-    kept[slot] = d
-    moved[slot] += d
-    np.testing.assert_allclose(differences, kept, atol=1e-6)
-    np.testing.assert_allclose(moves, moved, atol=1e-6)
-    np.testing.assert_allclose(last, f, atol=1e-6)
-    exact = differences.astype(float) @ np.stack([differences[slot], last], 1)
-    np.testing.assert_allclose(sums, exact.T, rtol=1e-12, atol=1e-12)
-    share, start = rng.random(3), z.copy()
-    expected, kept = z - share @ moves.astype(float), moves.copy()
-    pagerank.accelerate(z, before, moves, share, U(slot), U(0), U(n))
-    np.testing.assert_allclose(z, expected, rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(moves[slot], z - start + f, atol=1e-6)
-    np.testing.assert_array_equal(moves[others], kept[others])
-    assert (before == z).all()
+    z, before, strong = (
+        rng.random(n).astype(kind),
+        rng.random(n).astype(kind),
+        rng.integers(0, 4, n).astype(np.uint32),
+    )
+    differences = rng.random((8, n)).astype(np.float32)
+    slot, f, kept = count - 1, z.astype(float) - before, differences.copy()
+    told = pagerank.observe(z, before, differences, U(slot), strong, U(0), U(n))
+    np.testing.assert_allclose(told, [(np.abs(f) * strong).sum(), (z * strong).sum()], rtol=1e-6, atol=1e-12)
+    kept[slot] = f
+    np.testing.assert_array_equal(differences, kept)
+    np.testing.assert_array_equal(before, z)
+    sums = np.zeros((count, count))
+    for low, high in ((0, n // 3), (n // 3, n)):
+        pagerank.difference_products(differences, U(count), sums, U(low), U(high))
+    wide = kept[:count].astype(float)
+    np.testing.assert_allclose(sums, np.tril(wide @ wide.T), rtol=1e-12, atol=1e-12)
+    share = rng.random(count)
+    expected = (z - share @ wide).astype(kind)
+    pagerank.extrapolate(z, before, differences, share, U(0), U(n))
+    np.testing.assert_allclose(z, expected, rtol=1e-6 if kind is np.float32 else 1e-10, atol=1e-6)
+    np.testing.assert_array_equal(before, z)
+    np.testing.assert_array_equal(differences, kept)
+
+
+@given(both, st.booleans(), st.booleans(), st.sampled_from([np.float32, np.float64]))
+def test_the_last_round(a: Arcs, split: bool, personal: bool, kind: type):
+    A, equation, at, rng = setting(a, split)
+    n, size, s = len(A), len(at), A.sum(1)
+    v = rng.random(n) if personal else np.full(1, 0.5)
+    equation = equation._replace(teleport=v)
+    z = (rng.random(n) * (s > 0)).astype(kind)
+    own, y = z.astype(float) * s, np.empty(n)
+    drift, roundings = 0.0, 0.0
+    chunks = [(U(0), U(n // 2)), (U(n // 2), U(n))]
+    for low, high in chunks:
+        part = pagerank.power_round(equation, 0.3, z[at], np.empty(0), y, low, high)
+        drift, roundings = drift + part[0], roundings + part[1]
+    exact = C * (A.T @ z.astype(float)) + 0.3 * v
+    np.testing.assert_allclose(y, exact, rtol=1e-13, atol=1e-300)
+    np.testing.assert_allclose(drift, (exact - own)[s > 0].sum(), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(roundings, (((A > 0).sum(0) + 16) * 2 * exact).sum())
+    places = pagerank.Places(equation.linking, equation.strengths, v)
+    parts = [pagerank.settle(places, z[at], y, 0.7, 2.0, low, high) for low, high in chunks]
+    exact += 0.7 * v
+    np.testing.assert_allclose(y, exact / 2, rtol=1e-13)
+    off = (exact - own)[s > 0]
+    np.testing.assert_allclose(np.sum(parts, axis=0), [np.abs(off).sum(), off.sum()], rtol=1e-12, atol=1e-12)
+    assert size == len(places.strengths)

@@ -10,16 +10,18 @@ NetworkX and igraph. webgraph-rs calls it *strongly preferential*. Other rules a
 (dangling mass always spread evenly) and "pseudo-rank" (dangling mass lost).
 
 **The bound.** F shrinks L1 distances by c, so ‖x − x*‖₁ ≤ ‖F(x) − x‖₁ / (1 − c) for *any* x. It is computed in
-float64 by a separate round on the vector that is returned, and a bound on the rounding error is added.
-So the bound does not depend on how x was found. Threads may overtake one another, and x may be extrapolated.
+float64 for the vector that is returned, and a bound on the rounding error is added. So the bound does not depend on
+how x was found. Threads may overtake one another, and x may be extrapolated.
 
 **Gauss–Seidel** (the default). Up to a factor, x solves y = c·Pᵀy + (1 − c)·v, without the dangling mass
 (Del Corso, Gullì & Romani, "Fast PageRank computation via a sparse linear system", 2005). Nothing depends on
-the rows of dangling nodes, so they are computed once, at the end. A sweep goes over the rows of inlinks and
-uses new values at once; a self-loop is solved on the diagonal. The sweep takes the direction in which more inputs of a
-row are already new. If this share is below 60% in both directions, the sweep goes in blocks, each in the postorder of a
-depth-first walk along inlinks. Anderson acceleration of depth 3 (type II; Walker & Ni, "Anderson acceleration for
-fixed-point iterations", SIAM J. Numer. Anal. 2011) combines the last sweeps.
+the rows of dangling nodes, so they are computed once, in the last round, which also gives the bound. A sweep goes
+over the rows of inlinks and uses new values at once; a self-loop is solved on the diagonal. The sweep takes the
+direction in which more inputs of a row are already new. If this share is below 60% in both directions, the sweep goes
+in blocks, each in the postorder of a depth-first walk along inlinks. After 3 sweeps, then 4, and so on up to 8, the
+next iterate is extrapolated from their changes: reduced rank extrapolation (Smith, Ford & Sidi, "Extrapolation
+methods for vector sequences", SIAM Review 1987). Values are float32 while a sweep changes them by more than 2⁻²² of
+their sum, because sweeps mostly wait for memory. Sums are float64.
 
 **Power.** x ← F(x) from the uniform vector. The values equal those of many tutorials on MapReduce to the last digit.
 
@@ -34,7 +36,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from inlink.base.arrays import Float64Array
+from inlink.base.arrays import AnyArray, Float64Array
 from inlink.base.declare import Parameter
 from inlink.base.progress import track
 from inlink.errors import ParameterError
@@ -54,7 +56,10 @@ from inlink.rank.parameters import (
     check_rounds,
 )
 from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of, timed
-from inlink.rank.sweeps import LastSweeps, Plateau, Problem, Sweeper, finish, jacobi_sweep, linear_problem
+from inlink.rank.sweeps import LastSweeps, Plateau, Problem, Sweeper, certified, jacobi_sweep, linear_problem
+
+# Below this relative change of a sweep, the roundings of float32 (2⁻²⁴) begin to matter.
+NARROW = 2.0**-22
 
 Solution = tuple[Float64Array, int, float]
 """Values float64[n], the number of sweeps, and the bound on the L1 error."""
@@ -141,7 +146,7 @@ def pagerank(
     if certain is not None:
         parameters["certain"] = certain
     vectors = sum(each is not None for each in (personalization, start, certain))
-    node, linking = (20, 12) if method == "power" else (12, 56)
+    node, linking = (20, 12) if method == "power" else (12, 58)
     require_vectors(graph, node=node + 16 * vectors, linking=linking + 16 * bool(parameters["weighted"]))
     n = graph.num_nodes
     limit = 10_000 if max_iter is None else max_iter
@@ -267,7 +272,7 @@ def _power(problem: Problem, x: Float64Array, tol: float | None, limit: int) -> 
     return x, limit, bound
 
 
-# -- Gauss–Seidel with Anderson acceleration -----------------------------------------------------------------------
+# -- Gauss–Seidel with extrapolation -------------------------------------------------------------------------------
 
 
 def _gauss_seidel(problem: Problem, start: Float64Array, tol: float | None, limit: int) -> Solution:
@@ -275,20 +280,21 @@ def _gauss_seidel(problem: Problem, start: Float64Array, tol: float | None, limi
 
     equation, n = problem.equation, problem.graph.num_nodes
     c = equation.damping
-    z = np.empty(problem.size)
     # With c = 0 F is constant, and there is nothing to solve.
     if c == 0 or limit == 0:
         x = np.broadcast_to(start if c else equation.teleport, n).copy()
-        return x, 0, jacobi_sweep(problem, x, z, np.empty(0))[0]
+        return x, 0, jacobi_sweep(problem, x, np.empty(problem.size), np.empty(0))[0]
+    # Sums of weights may be so large or small that float32 cannot hold what is divided by them.
+    z: AnyArray = np.empty(problem.size, np.float64 if equation.strengths.dtype.kind == "f" else np.float32)
     lost = dangling_mass(equation, np.uint64(n), start)
     problem.each(partial(contributions, equation, start, (1 - c) / (c * lost + 1 - c), z))
+    # The memory of the start is free now.
+    del start
     sweeper = Sweeper(problem)
     history = LastSweeps(z, problem)
-    # The memory of the start is free now.
-    x = start if len(start) == n else np.empty(0)
     # After a sweep only the arcs from nodes that came later still carry a change, so the residual is at most c
-    # times their share of the change. If that is within tol, it is worth computing the bound.
-    ratio = c * (1 - sweeper.new)
+    # times their share of the change. If that is within tol, it is worth computing the bound, c times as much.
+    ratio = c * c * (1 - sweeper.new)
     # Relative changes of this size are rounding errors.
     floor = 32 * ROUNDOFF
     plateau, done = Plateau(), 0
@@ -301,18 +307,17 @@ def _gauss_seidel(problem: Problem, start: Float64Array, tol: float | None, limi
             total = 1 - c + c * mass
             estimate = ratio * change / (total * (1 - c))
             task.advance(1, f"error about {estimate:.1e}")
-            stuck = plateau.reached(change / total, done) or change <= floor * total
-            if done >= limit or (tol is not None and (estimate <= tol or stuck)):
-                x = x if len(x) else np.empty(n)
-                scale = finish(problem, z, x)
-                # Writes the contributions of x to z. No other vector is free for them.
-                bound, rounding = jacobi_sweep(problem, x, z, np.empty(0))
-                if tol is None or bound <= tol or done >= limit or stuck:
+            narrow = z.dtype == np.float32
+            stuck = plateau.reached(change / total, done) or change <= (NARROW if narrow else floor) * total
+            if done >= limit or (tol is not None and (estimate <= tol or (stuck and not narrow))):
+                x, bound, rounding = certified(problem, z)
+                ends = done >= limit or tol is None or bound <= max(tol, 2 * rounding)
+                if ends or (stuck and not narrow):
                     return x, done, bound
-                if bound <= 2 * rounding:
-                    return x, done, bound
+                del x
                 ratio = (
                     max(ratio, 0.5) if change == 0 else 1.05 * (bound - rounding) * total * (1 - c) / change
                 )
-                z *= scale
+            if stuck and narrow:
+                z, plateau = history.widen(z), Plateau()
             history.accelerate(z)

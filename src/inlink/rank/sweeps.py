@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from inlink.base.arrays import Float64Array, UInt32Array
+from inlink.base.arrays import AnyArray, Float64Array, UInt32Array
 from inlink.base.threads import Threads
 from inlink.graph.graph import Graph
 from inlink.graph.rows import CodedRows, node_bounds
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from inlink.rank.kernels.pagerank import Equation
 
 
-# Depth of the Anderson acceleration; its kernels are written out for three. Depth 5 would save at most one sweep in 25,
-# and cost 16 bytes a node.
-DEPTH = 3
+# The sweeps before the first extrapolation. Each time it takes one more, up to the largest number. More at first would
+# come too late for a ranking of ten sweeps; more later help where the damping is near 1, and cost 4 bytes a node each.
+FIRST_CYCLE, LONGEST_CYCLE = 3, 8
 # If the share of new inputs is below this number, a depth-first order is faster, although its sweeps cost more.
 ORDER_BELOW = 0.6
 # With fewer arcs than this, threads cost more time than they save.
@@ -163,6 +163,35 @@ def finish(problem: Problem, z: Float64Array, x: Float64Array) -> float:
     return total
 
 
+def certified(problem: Problem, z: AnyArray) -> tuple[Float64Array, float, float]:
+    """Return the ranking that one more round makes of contributions z, the bound on its error, and its rounding part.
+
+    Let x = z · strength for nodes with outlinks, y = c·Pᵀx + J·v for all nodes, and T = Σ y. For any J, F(y/T) − y/T
+    is (c·Pᵀ(y − x) − c·d·v) / T, where y − x and its sum d are over the nodes with outlinks only. J is chosen so that
+    d is about 0, which removes a common factor of x. Negative contributions, which extrapolation may leave,
+    count 0.
+    """
+    from inlink.rank.kernels.gather import compensated_sum
+    from inlink.rank.kernels.pagerank import Places, settle
+
+    equation, y = problem.equation, np.empty(problem.graph.num_nodes)
+    c, teleport, places = equation.damping, equation.teleport, Places(*equation[-4:-1])
+    np.maximum(z, 0, out=z)
+    parts = problem.each_node(partial(problem.kernels.power_round, equation, 1.0 - c, z, np.empty(0), y))
+    drift, roundings = map(sum, zip(*parts, strict=True))
+    linked = equation.strengths != 0
+    if len(teleport) == 1:
+        share = float(teleport[0]) * int(np.count_nonzero(linked))
+    else:
+        share = float((teleport[equation.linking] if len(equation.linking) else teleport[linked]).sum())
+    # J stays near 1 − c: where hardly any jump leads to a node with outlinks, no J makes d = 0.
+    shift = min(max(-drift / share, (c - 1.0) / 2), (1.0 - c) / 2) if share > 0 else 0.0
+    total = float(compensated_sum(y)) + shift
+    parts = problem.each_node(partial(settle, places, z, y, shift, total))
+    change, left = map(sum, zip(*parts, strict=True))
+    return y, *error_bound([(c * (change + abs(left)) / total, roundings / total)], len(y), c)
+
+
 class Sweeper:
     """Sweeps over the rows, in an order in which a large share (``new``) of a row's inputs is already new."""
 
@@ -188,7 +217,7 @@ class Sweeper:
             # On real and generated graphs it is 0.72 to 0.83.
             self.new = 0.8
 
-    def sweep(self, z: Float64Array) -> None:
+    def sweep(self, z: AnyArray) -> None:
         """Solve the rows of all nodes that have outlinks; new values of z are used at once."""
         problem, order, down = self.problem, self.order, self.downwards
         vectors = self.equation, self.loops, z
@@ -228,60 +257,65 @@ class Vectors(Protocol):
 
 
 class LastSweeps:
-    """The last sweeps, for Anderson acceleration.
+    """The last sweeps, from which :meth:`accelerate` extrapolates.
 
-    With g = the sweep of x and f = g − x, the next x is g − Σ_k share_k Δg_k. The shares minimise
-    ‖f − Σ_k share_k Δf_k‖₂. The differences are float32, 8 bytes a node and sweep: only their proportions matter.
-    Each sweep needs two passes over the vectors.
+    With k sweeps since the last extrapolation, and f_j the change that sweep j made, the next iterate is
+    Σ share_j z_j of their results z_j. The shares have sum 1, and minimise ‖Σ share_j f_j‖₂. The changes are float32,
+    4 bytes a node and sweep: only their proportions matter.
     """
 
-    def __init__(self, z: Float64Array, problem: Vectors) -> None:
-        n = len(z)
+    def __init__(self, z: AnyArray, problem: Vectors) -> None:
         self.problem = problem
         self.before = z.copy()
-        self.last = np.zeros(n, np.float32)
-        # Δg of the last sweeps; of the next one Δx, until it is observed.
-        self.moves = np.zeros((DEPTH, n), np.float32)
-        self.differences = np.zeros((DEPTH, n), np.float32)
-        self.gram = np.zeros((DEPTH, DEPTH))
-        self.right = np.zeros(DEPTH)
-        # the number of sweeps observed
-        self.count = 0
+        # Rows that no sweep has reached are not in memory.
+        self.differences = np.empty((LONGEST_CYCLE, len(z)), np.float32)
+        # the number of sweeps since the last extrapolation, and of those before the next one
+        self.count, self.cycle = 0, FIRST_CYCLE
         self.change = math.inf
 
-    def observe(self, z: Float64Array) -> tuple[float, float]:
+    def observe(self, z: AnyArray) -> tuple[float, float]:
         """Record a sweep. Return its L1 change and the mass of the nodes with outlinks, both in terms of x."""
         from inlink.rank.kernels.pagerank import observe
 
-        slot = (self.count - 1) % DEPTH
-        strengths = self.problem.equation.strengths
-
-        def work(low: np.uint64, high: np.uint64) -> tuple[float, float, Float64Array]:
-            sums = np.empty((2, DEPTH))
-            last = self.before, self.last, self.moves, self.differences
-            return *observe(z, *last, np.uint64(slot), strengths, sums, low, high), sums
-
-        changes, masses, dots = zip(*self.problem.each(work), strict=True)
-        change = sum(changes)
-        self.gram[slot], self.right = np.sum(dots, axis=0)
-        self.gram[:, slot] = self.gram[slot]
+        if self.count == self.cycle:
+            # The caller made no use of the last ones.
+            self.count = 0
+        vectors, strengths = (z, self.before, self.differences), self.problem.equation.strengths
+        parts = self.problem.each(partial(observe, *vectors, np.uint64(self.count), strengths))
+        change, mass = map(sum, zip(*parts, strict=True))
+        # A sweep makes the change smaller, unless the equation has changed: begin from here.
+        if self.count and change > 2 * self.change:
+            self.differences[0] = self.differences[self.count]
+            self.count = 0
         self.count += 1
-        # The extrapolation made the change larger, so restart from here.
-        if change > 2 * self.change:
-            self.count = 1
         self.change = change
-        return change, sum(masses)
+        return change, mass
 
-    def accelerate(self, z: Float64Array) -> None:
+    def widen(self, z: AnyArray) -> Float64Array:
+        """Return z as float64, for more accurate sweeps."""
+        self.before = z.astype(np.float64)
+        return self.before.copy()
+
+    def accelerate(self, z: AnyArray) -> None:
         """Replace z, the result of a sweep, by the next iterate."""
-        from inlink.rank.kernels.pagerank import accelerate
+        from inlink.rank.kernels.pagerank import difference_products, extrapolate
 
-        share = np.zeros(DEPTH)
-        if self.count > 1:
-            slots = [(self.count - 2 - k) % DEPTH for k in range(min(self.count - 1, DEPTH))]
-            share[slots] = _least_squares(self.gram[np.ix_(slots, slots)], self.right[slots])
-        slot = np.uint64((self.count - 1) % DEPTH)
-        self.problem.each(partial(accelerate, z, self.before, self.moves, share, slot))
+        if self.count < self.cycle:
+            return
+        count = self.count
+
+        def work(low: np.uint64, high: np.uint64) -> Float64Array:
+            sums = np.zeros((count, count))
+            difference_products(self.differences, np.uint64(count), sums, low, high)
+            return sums
+
+        products = np.sum(self.problem.each(work), axis=0)
+        products = np.tril(products) + np.tril(products, -1).T
+        # In terms of Δf: f_k − Σ_j weight_j (f_{j+1} − f_j) is to be short, and z −= Σ_j weight_j f_{j+1}.
+        steps = np.diff(np.eye(count), axis=0)
+        share = np.append(0.0, _least_squares(steps @ products @ steps.T, steps @ products[-1]))
+        self.problem.each(partial(extrapolate, z, self.before, self.differences, share))
+        self.count, self.cycle = 0, min(self.cycle + 1, LONGEST_CYCLE)
 
 
 def _least_squares(gram: Float64Array, right: Float64Array) -> Float64Array:

@@ -3,7 +3,7 @@
 The driver holds the vectors, and blocks of rows lie in the executors' memory or on their disks. In a round the driver
 broadcasts a vector, each task runs the kernels of :func:`inlink.pagerank` on a block, and returns the new values of its
 nodes. A sweep is Gauss–Seidel within a block, up and down, and Jacobi between blocks. The driver accelerates sweeps as
-:func:`inlink.pagerank` does, with Anderson's method. The error bound comes from a separate round on the vector that is
+:func:`inlink.pagerank` does, by extrapolation. The error bound comes from a separate round on the vector that is
 returned.
 """
 

@@ -1,6 +1,6 @@
 """The loops of :mod:`inlink.rank.kernels.pagerank` that read arcs, over coded rows of inlinks.
 
-Sources are decoded one after the other and added up in the same order, so that all sums have the same bits.
+Sources are decoded one after the other and added up in the same two sums, so that all results have the same bits.
 """
 
 from typing import NamedTuple
@@ -61,9 +61,13 @@ class CodedEquation(NamedTuple):
 
 @inlined
 def coded_sum(
-    total: float, rows: UInt8Array, at: Index, pivot: Index, z: Float64Array
+    total: float, rows: UInt8Array, at: Index, pivot: Index, z: AnyArray
 ) -> tuple[float, Index, Index]:
-    """``total`` + Σ z[source] over the sources of the row that begins at a byte; the byte after it, and its degree."""
+    """``total`` + Σ z[source] over the sources of the row that begins at a byte; the byte after it, and its degree.
+
+    The sum is made of the same two as in :func:`inlink.rank.kernels.gather.row_sum`.
+    """
+    other = 0.0
     degree, source, slot, at = opened(rows, at, pivot)
     if degree > U0:
         total += z[source]
@@ -77,7 +81,8 @@ def coded_sum(
             two = one + second + U1
             three = two + third + U1
             source = three + fourth + U1
-            total = (((total + z[one]) + z[two]) + z[three]) + z[source]
+            other = (other + z[one]) + z[three]
+            total = (total + z[two]) + z[source]
             at += skipped_in(sizes, _U4)
         # The last sources, at most three. Everything is read before it is chosen from, so that the choices become no
         # branches, which the processor would often guess wrong. Numbers that do not belong to the row are not used.
@@ -88,11 +93,11 @@ def coded_sum(
         two = one + (second + U1 if rest > U1 else U0)
         three = two + (third + U1 if rest > _U2 else U0)
         first_value, second_value, third_value = z[one], z[two], z[three]
-        total += first_value if rest > U0 else 0.0
+        other += first_value if rest > U0 else 0.0
         total += second_value if rest > U1 else 0.0
-        total += third_value if rest > _U2 else 0.0
+        other += third_value if rest > _U2 else 0.0
         at += skipped_in(sizes, rest)
-    return total, at, degree
+    return total + other, at, degree
 
 
 @kernel(allocates=False)
@@ -167,7 +172,7 @@ def depth_first_order(
 def sweep(
     equation: CodedEquation,
     loops: AnyArray,
-    z: Float64Array,
+    z: AnyArray,
     downwards: bool,
     low: uint64,
     high: uint64,
@@ -179,14 +184,14 @@ def sweep(
     for t in range(low, high):
         i = high - U1 - (t - low) if downwards else uint64(t)
         total, _, _ = coded_sum(base * teleport[i * step], rows, start_of(starts, i), i, z)
-        z[i] = solved(total, z[i], strengths[i], loops[i], damping)
+        z[i] = solved(total, float64(z[i]), strengths[i], loops[i], damping)
 
 
 @kernel(allocates=False)
 def sweep_in_order(
     equation: CodedEquation,
     loops: AnyArray,
-    z: Float64Array,
+    z: AnyArray,
     order: UInt32Array,
     low: uint64,
     high: uint64,
@@ -204,7 +209,7 @@ def sweep_in_order(
         prefetch(strengths, soon)
         i = uint64(order[t])
         total, _, _ = coded_sum(base * teleport[i * step], rows, start_of(starts, i), i, z)
-        z[i] = solved(total, z[i], strengths[i], loops[i], damping)
+        z[i] = solved(total, float64(z[i]), strengths[i], loops[i], damping)
 
 
 @kernel(allocates=False)
@@ -238,14 +243,14 @@ def _rounded(count: Index, value: float, own: float) -> float:
 def power_round(
     equation: CodedEquation,
     jump: float,
-    z: Float64Array,
+    z: AnyArray,
     x: Float64Array,
     y: Float64Array,
     low: uint64,
     high: uint64,
 ) -> tuple[float, float]:
     """See :func:`inlink.rank.kernels.pagerank.power_round`."""
-    starts, rows, blocks, linking, _, teleport, damping = equation
+    starts, rows, blocks, linking, strengths, teleport, damping = equation
     step = U1 if len(teleport) > 1 else U0
     change, roundings = 0.0, 0.0
     first, last = num_linking(linking, low), num_linking(linking, high)
@@ -253,8 +258,9 @@ def power_round(
         i = uint64(linking[place])
         total, _, count = coded_sum(0.0, rows, start_of(starts, place), uint64(place), z)
         value = damping * total + jump * teleport[i * step]
-        change += abs(value - x[i])
-        roundings += _rounded(count, value, x[i])
+        own = x[i] if len(x) > 0 else float64(z[place]) * strengths[place]
+        change += abs(value - own) if len(x) > 0 else value - own
+        roundings += _rounded(count, value, own if len(x) > 0 else value)
         if len(y) > 0:
             y[i] = value
     if last - first == high - low:
@@ -267,8 +273,9 @@ def power_round(
             continue
         total, at, count = coded_sum(0.0, rows, at, pivot, z)
         value = damping * total + jump * teleport[i * step]
-        change += abs(value - x[i])
-        roundings += _rounded(count, value, x[i])
+        own = x[i] if len(x) > 0 else value
+        change += abs(value - own)
+        roundings += _rounded(count, value, own)
         if len(y) > 0:
             y[i] = value
     return change, roundings

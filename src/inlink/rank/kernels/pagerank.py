@@ -1,5 +1,5 @@
 """The loops of PageRank: Gauss–Seidel sweeps over the contributions z = x / strength, the round that certifies a
-ranking, and the vector work of Anderson acceleration.
+ranking, and the vector work of extrapolation.
 
 Sweeps go over *places*, at which the rows stand: linking nodes only, if the inlinks are split. Rounds go over nodes,
 the linking nodes of each chunk first.
@@ -8,30 +8,51 @@ the linking nodes of each chunk first.
 from typing import NamedTuple
 
 import numpy as np
-from numpy import float32, float64, uint32, uint64
+from numpy import float64, uint32, uint64
 
 from inlink.base.arrays import AnyArray, BoolArray, Float32Array, Float64Array, UInt32Array, UInt64Array
 from inlink.base.jit import U0, U1, Index, inlined, kernel, prefetch
-from inlink.rank.kernels.gather import add_compensated, chunk_nodes, row_sum
+from inlink.rank.kernels.gather import (
+    ARCS_AHEAD,
+    add_compensated,
+    chunk_nodes,
+    num_linking,
+    row_sum,
+    row_sum_ahead,
+)
 
 __all__ = [
     "AHEAD",
     "Equation",
-    "accelerate",
+    "Places",
     "contributions",
     "dangling_mass",
     "depth_first_order",
+    "difference_products",
+    "extrapolate",
     "finish_dangling",
     "observe",
     "power_round",
     "scan_arcs",
+    "settle",
     "sweep",
     "sweep_in_order",
 ]
 
 
 AHEAD = uint64(8)
-"""The number of rows ahead that a sweep prefetches. Only sweeps that do not follow the order of the places prefetch."""
+"""The number of rows ahead whose arcs a sweep prefetches if it does not follow the order of the places."""
+
+_BLOCK = uint64(2048)
+_U2, _U3, _U4 = (uint64(k) for k in (2, 3, 4))
+
+
+class Places(NamedTuple):
+    """The parts of :class:`Equation` that are not about arcs: linking, strengths and teleport, as there."""
+
+    linking: UInt32Array
+    strengths: AnyArray
+    teleport: Float64Array
 
 
 class Equation(NamedTuple):
@@ -81,16 +102,21 @@ def scan_arcs(equation: Equation, loops: AnyArray, low: uint64, high: uint64) ->
     for i in range(low, high):
         loops[i] = 0
         if strengths[i] != 0:
-            for k in range(offsets[i], offsets[i + U1]):
-                j = uint64(nodes[k])
-                if j < i:
-                    smaller += U1
-                elif j > i:
-                    larger += U1
-                elif len(weights) == 0:
+            begin, end = offsets[i], offsets[i + U1]
+            below, above = U0, U0
+            # Without branches, which the processor would often guess wrong.
+            for k in range(begin, end):
+                below += uint64(nodes[k] < i)
+                above += uint64(nodes[k] > i)
+            smaller += below
+            larger += above
+            if below + above < end - begin:
+                if len(weights) == 0:
                     loops[i] = 1
                 else:
-                    loops[i] = weights[k]
+                    for k in range(begin, end):
+                        if nodes[k] == i:
+                            loops[i] = weights[k]
     return smaller, larger
 
 
@@ -130,27 +156,28 @@ def depth_first_order(
     return end
 
 
-@kernel
+@kernel(allocates=False)
 def sweep(
-    equation: Equation, loops: AnyArray, z: Float64Array, downwards: bool, low: uint64, high: uint64
+    equation: Equation, loops: AnyArray, z: AnyArray, downwards: bool, low: uint64, high: uint64
 ) -> None:
     """One Gauss–Seidel sweep over the rows at the places [low, high), in increasing or decreasing order.
 
-    Rows of dangling nodes are left out: nothing depends on them.
+    Rows of dangling nodes are left out: nothing depends on them. ``z`` may be float32; sums are float64.
     """
     offsets, nodes, weights, _, strengths, teleport, damping = equation
     step = U1 if len(teleport) > 1 else U0
     base = (1.0 - damping) / damping
+    ahead = U0 - ARCS_AHEAD if downwards else ARCS_AHEAD
     for t in range(low, high):
         i = high - U1 - (t - low) if downwards else t
         if strengths[i] != 0:
-            total = row_sum(base * teleport[i * step], offsets, nodes, weights, z, i)
-            z[i] = solved(total, z[i], strengths[i], loops[i], damping)
+            total = row_sum_ahead(base * teleport[i * step], offsets, nodes, weights, z, i, ahead)
+            z[i] = solved(total, float64(z[i]), strengths[i], loops[i], damping)
 
 
 @kernel(allocates=False)
 def sweep_in_order(
-    equation: Equation, loops: AnyArray, z: Float64Array, order: UInt32Array, low: uint64, high: uint64
+    equation: Equation, loops: AnyArray, z: AnyArray, order: UInt32Array, low: uint64, high: uint64
 ) -> None:
     """:func:`sweep` over the rows order[low:high]."""
     offsets, nodes, weights, _, strengths, teleport, damping = equation
@@ -166,7 +193,7 @@ def sweep_in_order(
         prefetch(strengths, soon)
         i = uint64(order[t])
         total = row_sum(base * teleport[i * step], offsets, nodes, weights, z, i)
-        z[i] = solved(total, z[i], strengths[i], loops[i], damping)
+        z[i] = solved(total, float64(z[i]), strengths[i], loops[i], damping)
 
 
 @inlined
@@ -195,25 +222,38 @@ def dangling_mass(equation: Equation, num_nodes: uint64, x: Float64Array) -> flo
     return total + lost
 
 
-@kernel
-def finish_dangling(equation: Equation, z: Float64Array, x: Float64Array, low: uint64, high: uint64) -> None:
-    """Write x of the nodes [low, high): z · strength if a node has outlinks, the sum of its row if it is dangling."""
-    offsets, nodes, weights, linking, strengths, teleport, damping = equation
+@kernel(allocates=False)
+def _finish_rows(
+    equation: Equation,
+    z: Float64Array,
+    x: Float64Array,
+    at: UInt32Array,
+    linked: uint64,
+    first: uint64,
+    rest: uint64,
+) -> None:
+    offsets, nodes, weights, _, strengths, teleport, damping = equation
     step = U1 if len(teleport) > 1 else U0
-    at, linked, first, rest = chunk_nodes(linking, low, high)
-    for t in range(U0, high - low):
+    for t in range(U0, uint64(len(at))):
         i = uint64(at[t])
         place = first + t if t < linked else rest + t - linked
         if links(strengths, place):
             x[i] = z[place] * strengths[place]
         else:
-            total = row_sum(0.0, offsets, nodes, weights, z, place)
+            total = row_sum_ahead(0.0, offsets, nodes, weights, z, place, ARCS_AHEAD)
             x[i] = damping * total + (1.0 - damping) * teleport[i * step]
 
 
 @kernel
+def finish_dangling(equation: Equation, z: Float64Array, x: Float64Array, low: uint64, high: uint64) -> None:
+    """Write x of the nodes [low, high): z · strength if a node has outlinks, the sum of its row if it is dangling."""
+    at, linked, first, rest = chunk_nodes(equation.linking, low, high)
+    _finish_rows(equation, z, x, at, linked, first, rest)
+
+
+@kernel
 def contributions(
-    equation: Equation, x: Float64Array, scale: float, z: Float64Array, low: uint64, high: uint64
+    equation: Equation, x: Float64Array, scale: float, z: AnyArray, low: uint64, high: uint64
 ) -> None:
     """Write z = scale · x / strength of the places [low, high); 0 for dangling nodes. A uniform x may be one number."""
     _, _, _, linking, strengths, _, _ = equation
@@ -223,11 +263,44 @@ def contributions(
         z[place] = scale * x[i * step] / strengths[place] if strengths[place] != 0 else 0.0
 
 
+@kernel(allocates=False)
+def _power_rows(
+    equation: Equation,
+    jump: float,
+    z: AnyArray,
+    x: Float64Array,
+    y: Float64Array,
+    at: UInt32Array,
+    linked: uint64,
+    first: uint64,
+    rest: uint64,
+) -> tuple[float, float]:
+    offsets, nodes, weights, _, strengths, teleport, damping = equation
+    step = U1 if len(teleport) > 1 else U0
+    change, roundings = 0.0, 0.0
+    for t in range(U0, uint64(len(at))):
+        i = uint64(at[t])
+        place = first + t if t < linked else rest + t - linked
+        total = row_sum_ahead(0.0, offsets, nodes, weights, z, place, ARCS_AHEAD)
+        value = damping * total + jump * teleport[i * step]
+        own = value
+        if len(x) > 0:
+            own = x[i]
+        size = abs(value) + abs(own)
+        if len(x) == 0 and links(strengths, place):
+            own = float64(z[place]) * strengths[place]
+        change += abs(value - own) if len(x) > 0 else value - own
+        roundings += float64(offsets[place + U1] - offsets[place] + uint64(16)) * size
+        if len(y) > 0:
+            y[i] = value
+    return change, roundings
+
+
 @kernel
 def power_round(
     equation: Equation,
     jump: float,
-    z: Float64Array,
+    z: AnyArray,
     x: Float64Array,
     y: Float64Array,
     low: uint64,
@@ -238,79 +311,98 @@ def power_round(
 
     ``jump`` is damping · Σ_dangling x + 1 − damping. The second sum times 2⁻⁵³ bounds what rounding can have
     done to the first: a sum of k + 1 terms above 0 is exact to k + 1 roundings, and each term to a few.
+
+    If ``x`` is empty, it is z · strength for nodes with outlinks and F(x) for the others. The first result is then
+    Σ (F(x) − x), and the second one has F(x) in place of x.
     """
-    offsets, nodes, weights, linking, _, teleport, damping = equation
+    at, linked, first, rest = chunk_nodes(equation.linking, low, high)
+    return _power_rows(equation, jump, z, x, y, at, linked, first, rest)
+
+
+@kernel(allocates=False)
+def settle(
+    equation: Places, z: AnyArray, y: Float64Array, shift: float, total: float, low: uint64, high: uint64
+) -> tuple[float, float]:
+    """Compute y = (y + shift · teleport) / total for the nodes [low, high).
+
+    Return Σ|y − x| and Σ (y − x) over those with outlinks, where x is z · strength and y is not yet divided.
+    """
+    linking, strengths, teleport = equation
     step = U1 if len(teleport) > 1 else U0
-    change, roundings = 0.0, 0.0
-    at, linked, first, rest = chunk_nodes(linking, low, high)
-    for t in range(U0, high - low):
-        i = uint64(at[t])
-        place = first + t if t < linked else rest + t - linked
-        total = row_sum(0.0, offsets, nodes, weights, z, place)
-        value = damping * total + jump * teleport[i * step]
-        change += abs(value - x[i])
-        roundings += float64(offsets[place + U1] - offsets[place] + uint64(16)) * (abs(value) + abs(x[i]))
-        if len(y) > 0:
-            y[i] = value
-    return change, roundings
+    change, drift = 0.0, 0.0
+    place = num_linking(linking, low)
+    for i in range(low, high):
+        value = y[i] + shift * teleport[i * step]
+        y[i] = value / total
+        if len(linking) == 0 or (place < uint64(len(linking)) and linking[place] == i):
+            if strengths[place] != 0:
+                off = value - float64(z[place]) * strengths[place]
+                change += abs(off)
+                drift += off
+            place += U1
+    return change, drift
 
 
 @kernel(allocates=False)
 def observe(
-    z: Float64Array,
-    before: Float64Array,
-    last: Float32Array,
-    moves: Float32Array,
+    z: AnyArray,
+    before: AnyArray,
     differences: Float32Array,
     slot: uint64,
     strengths: AnyArray,
-    sums: Float64Array,
     low: uint64,
     high: uint64,
 ) -> tuple[float, float]:
-    """Let f = z − before and d = f − last. Write differences[slot] = d, moves[slot] += d and last = f.
-
-    Write sums[0, k] = Σ differences[k]·d and sums[1, k] = Σ differences[k]·f, float64[2, 3], in float64. Return
-    Σ|f|·strengths and Σ z·strengths.
-    """
+    """Write differences[slot] = z − before and before = z. Return Σ|z − before|·strengths and Σ z·strengths."""
     change, mass = 0.0, 0.0
-    a, b, c, d, e, g = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(low, high):
-        f = z[i] - before[i]
-        difference = float32(f - last[i])
+        value = float64(z[i])
+        difference = value - before[i]
         differences[slot, i] = difference
-        moves[slot, i] += difference
-        last[i] = f
-        first, second = float64(differences[U0, i]), float64(differences[U1, i])
-        third = float64(differences[uint64(2), i])
-        a += first * difference
-        b += second * difference
-        c += third * difference
-        rounded = float64(float32(f))
-        d += first * rounded
-        e += second * rounded
-        g += third * rounded
-        change += abs(f) * strengths[i]
-        mass += z[i] * strengths[i]
-    sums[U0, U0], sums[U0, U1], sums[U0, uint64(2)] = a, b, c
-    sums[U1, U0], sums[U1, U1], sums[U1, uint64(2)] = d, e, g
+        before[i] = value
+        change += abs(difference) * strengths[i]
+        mass += value * strengths[i]
     return change, mass
 
 
 @kernel(allocates=False)
-def accelerate(
-    z: Float64Array,
-    before: Float64Array,
-    moves: Float32Array,
+def difference_products(
+    differences: Float32Array, count: uint64, sums: Float64Array, low: uint64, high: uint64
+) -> None:
+    """Add the products of the first ``count`` differences with one another, over [low, high), to ``sums``.
+
+    ``sums`` is float64[k, k]. Only its part with rows at least as large as columns is written.
+    """
+    for begin in range(low, high, _BLOCK):
+        # A block of all differences stays in the first cache. Four sums a product, as each addition waits for the last.
+        end = min(begin + _BLOCK, high)
+        whole = begin + ((end - begin) & ~_U3)
+        for a in range(U0, count):
+            for b in range(U0, a + U1):
+                first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
+                for i in range(begin, whole, _U4):
+                    first += float64(differences[a, i]) * differences[b, i]
+                    second += float64(differences[a, i + U1]) * differences[b, i + U1]
+                    third += float64(differences[a, i + _U2]) * differences[b, i + _U2]
+                    fourth += float64(differences[a, i + _U3]) * differences[b, i + _U3]
+                for i in range(whole, end):
+                    first += float64(differences[a, i]) * differences[b, i]
+                sums[a, b] += (first + second) + (third + fourth)
+
+
+@kernel(allocates=False)
+def extrapolate(
+    z: AnyArray,
+    before: AnyArray,
+    differences: Float32Array,
     share: Float64Array,
-    slot: uint64,
     low: uint64,
     high: uint64,
 ) -> None:
-    """Compute z −= Σ_k share[k] · moves[k] for three moves; then moves[slot] = z − before and before = z."""
-    a, b, c = share[U0], share[U1], share[uint64(2)]
+    """Compute z −= Σ_k share[k] · differences[k]; then before = z."""
     for i in range(low, high):
-        value = z[i] - (a * moves[U0, i] + b * moves[U1, i] + c * moves[uint64(2), i])
-        moves[slot, i] = value - before[i]
+        value = float64(z[i])
+        for k in range(U0, uint64(len(share))):
+            value -= share[k] * differences[k, i]
         z[i] = value
         before[i] = value
