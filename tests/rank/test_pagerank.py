@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import inlink
 from inlink import Graph
 from inlink.errors import ParameterError, UnknownNodeError
+from inlink.rank.sweeps import LONGEST_CYCLE, LastSweeps, Sweeper, linear_problem
 from strategies import Arcs, arcs
 
 dampings = st.sampled_from([0.0, 0.3, 0.85, 0.99, 0.9999])
@@ -207,3 +208,17 @@ def test_a_second_implementation_agrees(data, name):
     for _ in range(160):  # 0.85^160 is 5e-12
         x = 0.85 * (PT @ x) + (0.85 * x[dangling].sum() + 0.15) / n
     assert np.abs(ranking.values - x).sum() < 1e-9
+
+
+def test_sweeps_without_extrapolation_stay_in_their_room():
+    graph = Graph.from_arcs([(0, 1), (1, 2), (2, 0), (2, 1)])
+    teleport = np.full(1, 1 / 3)
+    with linear_problem(graph, teleport, 0.85, False, 1) as problem:
+        z = np.full(problem.size, 0.1)
+        sweeper, history = Sweeper(problem), LastSweeps(z, problem)
+        changes = []
+        for _ in range(5 * LONGEST_CYCLE):
+            sweeper.sweep(z)
+            changes.append(history.observe(z)[0])
+            assert history.count <= len(history.differences)
+    assert changes[-1] < 1e-6 < changes[0]
