@@ -66,17 +66,20 @@ def arc_batches(graph: "Graph", size: int) -> Iterator[tuple[UInt32Array, UInt32
 
 
 def arcs_in_order(
-    graph: "Graph", order: UInt32Array, size: int
+    graph: "Graph", order: UInt32Array | None, size: int
 ) -> Iterator[tuple[UInt32Array, UInt32Array, AnyArray | None]]:
     """Yield the arcs by source and target, as if node ``order[i]`` had the number i, about ``size`` at a time.
 
-    The memory is that of a block or of the longest row, and 4 bytes a node.
+    None is the order of the nodes' own numbers. In another order, compressed rows are decoded into memory.
 
     Yields
     ------
     uint32[k], uint32[k], number[k] or None
         Sources and targets of a block by the new numbers, and the weights.
     """
+    if order is None:
+        yield from arc_batches(graph, size)
+        return
     place = np.empty(len(order), np.uint32)
     place[order] = np.arange(len(order), dtype=np.uint32)
     rows = graph.out_rows

@@ -95,20 +95,17 @@ def publish(
             raise ParameterError(f"`{name}` must be one line of text; got {line!r:.60}")
     chosen = list(dict.fromkeys(list_rankings(graph) if rankings is None else rankings))
     loaded = {name: load_ranking(graph, name) for name in chosen}
-    columns = _columns(loaded, graph)
     nodes = graph.num_nodes
-    require_memory((16 + 8 * len(columns)) * nodes, f"columns of {nodes:,} nodes")
-    names = graph.names
-    order = (
-        names.order if names is not None and names.order is not None else np.arange(nodes, dtype=np.uint32)
-    )
+    require_memory((16 + 16 * len(loaded)) * nodes, f"columns of {nodes:,} nodes")
+    columns = _columns(loaded, graph)
+    order = None if graph.names is None else graph.names.order
     description = _description(graph, loaded)
     metadata = {KEY: json.dumps(description, sort_keys=True)}
     with new_folder(path) as work:
         _write_nodes(work / NODES, graph, order, columns, metadata)
         _write_arcs(work / BY_SOURCE, graph, order, ("source", "target"), metadata)
         _write_arcs(work / BY_TARGET, graph.transpose(), order, ("target", "source"), metadata)
-        card = _card(title or _line(path.name), licence, description, graph.is_weighted, names is not None)
+        card = _card(title or _line(path.name), licence, description, graph.names is not None)
         (work / "README.md").write_text(card, "utf-8")
         files = sorted(work.iterdir())
         (work / "SHA256SUMS").write_text("".join(f"{_sha256(file)}  {file.name}\n" for file in files))
@@ -217,7 +214,7 @@ def _written(
 def _write_nodes(
     path: Path,
     graph: Graph,
-    order: UInt32Array,
+    order: UInt32Array | None,
     columns: dict[str, Float64Array],
     metadata: dict[str, str],
 ) -> None:
@@ -229,9 +226,9 @@ def _write_nodes(
 
     def batches() -> Iterator[list[Any]]:
         with track("writing nodes", graph.num_nodes, "nodes") as task:
-            for low in range(0, len(order), _NODES):
-                nodes = order[low : low + _NODES]
-                ids = np.arange(low, low + len(nodes), dtype=np.uint32)
+            for low in range(0, graph.num_nodes, _NODES):
+                ids = np.arange(low, min(low + _NODES, graph.num_nodes), dtype=np.uint32)
+                nodes = ids if order is None else order[ids]
                 texts = [] if names is None else [to_arrow(names.take(nodes))]
                 yield [
                     ids,
@@ -247,15 +244,14 @@ def _write_nodes(
 
 
 def _write_arcs(
-    path: Path, graph: Graph, order: UInt32Array, ends: tuple[str, str], metadata: dict[str, str]
+    path: Path, graph: Graph, order: UInt32Array | None, ends: tuple[str, str], metadata: dict[str, str]
 ) -> None:
     """Write the arcs by the first of ``ends``. The columns are in the same order in both tables."""
     pa, names = load("pyarrow", "arrow", "Parquet"), graph.names
     fields = _fields(pa, graph, ("source", "target"))
     fields += [pa.field(name, pa.uint32(), nullable=False) for name in ("source_id", "target_id")]
-    if (weights := graph.out_rows.weights) is not None:
-        kind = pa.from_numpy_dtype(weights.dtype)
-        fields.append(pa.field("weight", kind, nullable=False))
+    if graph.out_weights is not None:
+        fields.append(pa.field("weight", pa.from_numpy_dtype(graph.out_weights.dtype), nullable=False))
 
     def batches() -> Iterator[list[Any]]:
         with track(f"writing arcs by {ends[0]}", graph.num_arcs, "arcs") as task:
@@ -266,7 +262,8 @@ def _write_arcs(
                     ids: list[AnyArray] = [first[part], second[part]]
                     if ends[0] == "target":
                         ids.reverse()
-                    texts = [] if names is None else [to_arrow(names.take(order[nodes])) for nodes in ids]
+                    nodes = ids if order is None else [order[end] for end in ids]
+                    texts = [] if names is None else [to_arrow(names.take(end)) for end in nodes]
                     yield [*texts, *ids, *([] if weights is None else [weights[part]])]
                     task.advance(len(ids[0]))
 
@@ -297,7 +294,7 @@ Each table has the description of the graph and of its rankings as JSON in its m
 """
 
 
-def _card(title: str, licence: str | None, description: dict[str, Any], weighted: bool, named: bool) -> str:
+def _card(title: str, licence: str | None, description: dict[str, Any], named: bool) -> str:
     """Return the card as Markdown. Its head is the YAML that data set hubs read."""
     graph, rankings = description["graph"], description["rankings"]
     head = [f"pretty_name: {json.dumps(title, ensure_ascii=False)}"]
@@ -325,7 +322,7 @@ def _card(title: str, licence: str | None, description: dict[str, Any], weighted
             "",
             "## Tables",
             "",
-            *_tables(weighted, named),
+            *_tables(graph["weighted"], named),
             "",
             "## Rankings",
             "",
@@ -354,33 +351,24 @@ def _line(text: object) -> str:
 
 
 def _tables(weighted: bool, named: bool) -> list[str]:
-    nodes = [
-        ("id", "uint32", "the node's number" + (", in the byte order of names" if named else "")),
-        *([("name", "string", "the name; bytes if a name is not UTF-8")] if named else []),
-        ("outdegree", "uint32", "number of nodes that it links to"),
-        ("indegree", "uint32", "number of nodes that link to it"),
-        ("…", "float64", "a column for each ranking, as the next table says"),
+    order = ", in the byte order of names" if named else ""
+    nodes = ["`id` | uint32 | the node's number" + order]
+    nodes += ["`name` | string | the name; bytes if a name is not UTF-8"] * named
+    nodes += [
+        "`outdegree` | uint32 | number of nodes that it links to",
+        "`indegree` | uint32 | number of nodes that link to it",
+        "… | float64 | a column for each ranking, as the next table says",
     ]
     arcs = [
-        *(
-            [
-                ("source", "string", "name of the linking node"),
-                ("target", "string", "name of the linked node"),
-            ]
-            * named
-        ),
-        ("source_id", "uint32", "id of the linking node"),
-        ("target_id", "uint32", "id of the linked node"),
-        *([("weight", "number", "weight of the arc")] * weighted),
-    ]
+        "`source` | string | name of the linking node",
+        "`target` | string | name of the linked node",
+    ] * named
+    arcs += ["`source_id` | uint32 | id of the linking node", "`target_id` | uint32 | id of the linked node"]
+    arcs += ["`weight` | number | weight of the arc"] * weighted
     lines = []
-    for files, rows in (
-        ("`nodes.parquet`", nodes),
-        ("`arcs_by_source.parquet`, `arcs_by_target.parquet`", arcs),
-    ):
+    for files, rows in ((f"`{NODES}`", nodes), (f"`{BY_SOURCE}`, `{BY_TARGET}`", arcs)):
         lines += [f"{files}:", "", "| column | type | meaning |", "|---|---|---|"]
-        lines += [f"| {name} | {kind} | {meaning} |" for name, kind, meaning in rows]
-        lines.append("")
+        lines += [*(f"| {row} |" for row in rows), ""]
     return [*lines, "The two tables of arcs have the same rows, each in the order of its name."]
 
 
@@ -392,19 +380,19 @@ def _rankings(rankings: dict[str, Any]) -> list[str]:
         stated = {key: value for key, value in ranking["parameters"].items() if value is not None}
         parameters = ", ".join(f"{key} = {value}" for key, value in stated.items())
         bound = ranking["error_bound"]
-        error = (
-            "no bound"
-            if bound is None
-            else f"at most {bound if isinstance(bound, str) else format(bound, '.2g')}"
-        )
+        # JSON has "inf" if no bound can exist.
+        error = f"at most {bound:.2g}" if isinstance(bound, float) else "no bound"
         columns = ", ".join(map(_code, ranking["columns"]))
         cells = [columns, _code(ranking["algorithm"]), _code(parameters), error, ranking["date"] or "unknown"]
         lines.append(f"| {' | '.join(cells)} |")
-    notes = [f"- {_code(name)}: {ranking['note']}" for name, ranking in rankings.items() if ranking["note"]]
-    bound = (
-        "An error is a proved bound on the L1 distance to the exact values: on the sum of all nodes' errors."
-    )
-    return [*lines, "", bound, *(["", *notes] if notes else [])]
+    lines += [
+        "",
+        "An error is a proved bound on the L1 distance to the exact values: the sum of all nodes' errors.",
+    ]
+    notes = [
+        f"- {_code(name)}: {_line(ranking['note'])}" for name, ranking in rankings.items() if ranking["note"]
+    ]
+    return [*lines, *(["", *notes] if notes else [])]
 
 
 def _limits(description: dict[str, Any]) -> list[str]:

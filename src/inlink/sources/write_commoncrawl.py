@@ -75,7 +75,7 @@ def write_common_crawl(graph: Graph, path: Path, columns: Columns) -> Written:
             stack,
             edges,
             _EDGES,
-            ((sources, targets) for sources, targets, _ in arcs_in_order(graph, order, write.ARCS)),
+            ((sources, targets) for sources, targets, _ in arcs_in_order(graph, names.order, write.ARCS)),
             edge,
         )
         if ranks:
