@@ -9,7 +9,7 @@ from bench.peers.base import DAMPING, TOLERANCES
 from bench.webgraph import Arrays
 
 NAME = "inlink"
-COMPUTES = "Gauss–Seidel, float64, all processors; dangling mass spread; error certified"
+COMPUTES = "Gauss–Seidel, float32 and then float64, all processors; dangling mass spread; error certified"
 SETTINGS = TOLERANCES
 # Asynchronous threads: the worst of three counts.
 VARIES = 3
