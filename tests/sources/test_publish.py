@@ -222,3 +222,46 @@ def test_nothing_is_replaced_and_nothing_half_written(ranked, tmp_path, monkeypa
     with pytest.raises(OutputError, match=r"No space left on device"):
         publish(ranked, tmp_path / "e")
     assert sorted(tmp_path.iterdir()) == [tmp_path / "d", tmp_path / "g"]
+
+
+@pytest.mark.parametrize("rankings", ["pagerank", [3], ["a\nb"], ["\udcff"]])
+def test_rankings_are_a_list_of_printable_names(ranked, tmp_path, rankings):
+    with pytest.raises(ParameterError, match=r"^`rankings`"):
+        publish(ranked, tmp_path / "d", rankings=rankings)
+    assert not (tmp_path / "d").exists()
+
+
+def test_it_takes_what_rankings_take(tmp_path):
+    publish([("b", "a"), ("a", "b")], tmp_path / "d")
+    assert pq.read_table(tmp_path / "d/nodes.parquet").column("name").to_pylist() == ["a", "b"]
+    with pytest.raises(ParameterError, match=r"inlink\.read makes a Graph of a file or folder"):
+        publish(str(tmp_path), tmp_path / "e")
+
+
+def test_long_names_have_row_groups_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.setattr("inlink.sources.publish._TEXT", 1000)
+    names = [f"{node:03}" + "x" * (node % 7 * 200) for node in range(40)]
+    graph = Graph.from_arcs([(names[i], names[k]) for i in range(40) for k in range(0, 40, 3)])
+    publish(graph, tmp_path / "d")
+    for table in TABLES:
+        metadata = pq.read_metadata(tmp_path / "d" / table)
+        assert 10 < metadata.num_row_groups < metadata.num_rows
+    arcs = pq.read_table(tmp_path / "d/arcs_by_target.parquet").to_pylist()
+    assert [(row["target"], row["source"]) for row in arcs] == sorted(
+        (names[k], names[i]) for i in range(40) for k in range(0, 40, 3)
+    )
+
+
+def test_inputs_are_named_without_folders(tmp_path):
+    (tmp_path / "my links (old).tsv").write_text("a\tb\n")
+    shell("build", tmp_path / "my links (old).tsv", "-o", "g", cwd=tmp_path)
+    graph = Graph.open(tmp_path / "g")
+    graph.meta["sources"] += ["https://example.org/data/x.tsv (edgelist)", "/home/me/mycrawl/ (crawl)"]
+    publish(graph, tmp_path / "d")
+    described = json.loads(pq.read_metadata(tmp_path / "d/nodes.parquet").metadata[b"inlink"])
+    assert described["graph"]["sources"] == [
+        "my links (old).tsv (edgelist)",
+        "https://example.org/data/x.tsv (edgelist)",
+        "mycrawl (crawl)",
+    ]
+    assert "home" not in (tmp_path / "d/README.md").read_text()

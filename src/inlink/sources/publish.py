@@ -17,6 +17,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,8 @@ from inlink.base.strings import to_arrow
 from inlink.base.table import counted
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
+from inlink.graph.interop import GraphLike, as_graph
+from inlink.graph.names import Names
 from inlink.graph.views import arcs_in_order
 from inlink.rank.ranking import Ranking, list_rankings
 from inlink.sources.rankings import load_ranking
@@ -45,13 +48,15 @@ NODES, BY_SOURCE, BY_TARGET = "nodes.parquet", "arcs_by_source.parquet", "arcs_b
 
 # Rows of a row group. A reader without page indexes reads whole groups, and the end of a file lists all of them.
 _NODES, _ARCS = 1 << 16, 1 << 18
+# Bytes of names in a row group: Arrow's strings have at most 2 GB in a column.
+_TEXT = 1 << 28
 # Rows between two entries of a page index.
 _PAGE = 1 << 13
 _OWN = ("id", "name", "outdegree", "indegree")
 
 
 def publish(
-    graph: Graph,
+    graph: GraphLike,
     path: str | os.PathLike[str],
     *,
     rankings: Iterable[str] | None = None,
@@ -62,12 +67,12 @@ def publish(
 
     Parameters
     ----------
-    graph : Graph
-        The graph, or that of a crawl.
+    graph : Graph or what a ranking takes
+        The graph, or the graph of a crawl.
     path : path-like
         The folder. It must not exist, and it gets its name when all files are complete.
     rankings : iterable of str or None
-        The names of stored rankings; None: all.
+        The names of stored rankings. None: all of them.
     title : str or None
         The title of the card; None: the name of the folder.
     licence : str or None
@@ -85,7 +90,8 @@ def publish(
     inlink.errors.OutputError
         If the folder exists or cannot be written.
     inlink.errors.ParameterError
-        If a ranking has the name of another column, or a title or a licence is not one line of text.
+        If the graph is none, `rankings` are no names, a ranking has the name of another column or a name that is
+        not printable, or a title or a licence is not one line of text.
     inlink.errors.MissingExtraError
         If pyarrow is not installed.
     """
@@ -93,7 +99,15 @@ def publish(
     for name, line in (("title", title), ("licence", licence)):
         if line is not None and not (isinstance(line, str) and line.strip() and line.isprintable()):
             raise ParameterError(f"`{name}` must be one line of text; got {line!r:.60}")
+    graph = as_graph(graph)
+    if isinstance(rankings, str):
+        raise ParameterError(
+            f"`rankings` must be a list of names; got {rankings!r:.60}: write [{rankings!r:.60}]"
+        )
     chosen = list(dict.fromkeys(list_rankings(graph) if rankings is None else rankings))
+    for name in chosen:
+        if not (isinstance(name, str) and name == _line(name)):
+            raise ParameterError(f"`rankings`: a name must be printable text; got {name!r:.60}")
     loaded = {name: load_ranking(graph, name) for name in chosen}
     nodes = graph.num_nodes
     require_memory((16 + 16 * len(loaded)) * nodes, f"columns of {nodes:,} nodes")
@@ -129,7 +143,7 @@ def _columns(rankings: dict[str, Ranking], graph: Graph) -> dict[str, Float64Arr
 
 
 def _description(graph: Graph, rankings: dict[str, Ranking]) -> dict[str, Any]:
-    """Return what the metadata of each table says. Folders of this machine are not in it."""
+    """Return what the metadata of each table says. Of local inputs it has the file names, without their folders."""
     from inlink import __version__
 
     crawled = graph.crawled
@@ -154,7 +168,7 @@ def _description(graph: Graph, rankings: dict[str, Ranking]) -> dict[str, Any]:
             "arcs": graph.num_arcs,
             "weighted": graph.is_weighted,
             "crawled": None if crawled is None else int(np.count_nonzero(crawled)),
-            "sources": graph.meta.get("sources", []),
+            "sources": [_without_folder(source) for source in graph.meta.get("sources", [])],
             "skipped": graph.meta.get("skipped", {}),
         },
         "rankings": {
@@ -163,6 +177,12 @@ def _description(graph: Graph, rankings: dict[str, Ranking]) -> dict[str, Any]:
             for name, ranking in rankings.items()
         },
     }
+
+
+def _without_folder(source: str) -> str:
+    """Return a source, such as ``/home/me/links.tsv (edgelist)``, without its folder. URLs stay as they are."""
+    place, space, kind = source.rpartition(" (")
+    return source if "://" in source else place.rstrip("/").rpartition("/")[2] + space + kind
 
 
 # -- tables --------------------------------------------------------------------------------------------------
@@ -211,6 +231,18 @@ def _written(
         writer.add_key_value_metadata(metadata)
 
 
+def _row_groups(names: Names | None, rows: int, *columns: AnyArray) -> Iterator[slice]:
+    """Yield slices of columns of nodes: at most ``rows`` rows, and about :data:`_TEXT` bytes of names."""
+    groups = np.arange(len(columns[0])) // rows
+    if names is not None:
+        lengths = sum(
+            (names.offsets[1:][nodes] - names.offsets[:-1][nodes]).astype(np.int64) for nodes in columns
+        )
+        groups += np.cumsum(lengths) // _TEXT
+    bounds = [0, *(np.flatnonzero(np.diff(groups)) + 1).tolist(), len(groups)]
+    yield from (slice(low, high) for low, high in pairwise(bounds) if low < high)
+
+
 def _write_nodes(
     path: Path,
     graph: Graph,
@@ -227,17 +259,14 @@ def _write_nodes(
     def batches() -> Iterator[list[Any]]:
         with track("writing nodes", graph.num_nodes, "nodes") as task:
             for low in range(0, graph.num_nodes, _NODES):
-                ids = np.arange(low, min(low + _NODES, graph.num_nodes), dtype=np.uint32)
-                nodes = ids if order is None else order[ids]
-                texts = [] if names is None else [to_arrow(names.take(nodes))]
-                yield [
-                    ids,
-                    *texts,
-                    outdegrees[nodes],
-                    indegrees[nodes],
-                    *(values[nodes] for values in columns.values()),
-                ]
-                task.advance(len(nodes))
+                block = np.arange(low, min(low + _NODES, graph.num_nodes), dtype=np.uint32)
+                for part in _row_groups(names, _NODES, block if order is None else order[block]):
+                    ids = block[part]
+                    nodes = ids if order is None else order[ids]
+                    texts = [] if names is None else [to_arrow(names.take(nodes))]
+                    ranks = [values[nodes] for values in columns.values()]
+                    yield [ids, *texts, outdegrees[nodes], indegrees[nodes], *ranks]
+                task.advance(len(block))
 
     by = ["id" if names is None else "name"]
     _written(path, pa.schema(fields), batches(), _NODES, by, metadata)
@@ -256,16 +285,13 @@ def _write_arcs(
     def batches() -> Iterator[list[Any]]:
         with track(f"writing arcs by {ends[0]}", graph.num_arcs, "arcs") as task:
             for first, second, weights in arcs_in_order(graph, order, _ARCS):
-                # A long row is more than one group.
-                for low in range(0, len(first), _ARCS):
-                    part = slice(low, low + _ARCS)
-                    ids: list[AnyArray] = [first[part], second[part]]
-                    if ends[0] == "target":
-                        ids.reverse()
-                    nodes = ids if order is None else [order[end] for end in ids]
-                    texts = [] if names is None else [to_arrow(names.take(end)) for end in nodes]
-                    yield [*texts, *ids, *([] if weights is None else [weights[part]])]
-                    task.advance(len(ids[0]))
+                ids = (first, second) if ends[0] == "source" else (second, first)
+                nodes = ids if order is None else (order[ids[0]], order[ids[1]])
+                # A row of the graph may be longer than a row group.
+                for part in _row_groups(names, _ARCS, *nodes):
+                    texts = [] if names is None else [to_arrow(names.take(end[part])) for end in nodes]
+                    yield [*texts, ids[0][part], ids[1][part], *([] if weights is None else [weights[part]])]
+                    task.advance(part.stop - part.start)
 
     by = [f"{end}_id" for end in ends] if names is None else list(ends)
     _written(path, pa.schema(fields), batches(), _ARCS, by, metadata)
