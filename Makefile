@@ -14,7 +14,7 @@ CHECKED := $(CURDIR)/.cache/checkedcode
 # Tests spend a fifth of their time waiting for other processes. Two more workers than processors use that time.
 WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
 # Tests start hundreds of processes. Without bytecode files, each process would compile all modules that it imports.
-# Python writes these files at the first import. pip would write them for all modules, which takes a minute, and few are used.
+# Python writes these files when it first imports a module. pip would compile all modules, most of which are never imported.
 unexport PYTHONDONTWRITEBYTECODE
 # tests with targets of their own
 APART := --ignore=tests/bench --ignore=tests/install
@@ -52,13 +52,13 @@ else
 endif
 	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m bench house
 
-# what tools find in the sources, without running them
+# format, lint and types
 lint: $(VENV)/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-# the tests' modules with the assertions that pytest writes into them: once here instead of once in each worker
+# pytest rewrites the assertions of all test modules and caches the result. Without the cache, each worker does this itself.
 collected: $(VENV)/ready
 	mkdir -p .cache
 	$(BIN)/python -m pytest --collect-only -qq --ignore=tests/bench > .cache/collected || (cat .cache/collected; exit 1)

@@ -29,7 +29,7 @@ Done = subprocess.CompletedProcess[str]
 def inlink(
     *given: object, cwd: Path, code: int | None = 0, stdin: str = "", merged: bool = False, **env: str
 ) -> Done:
-    """Run a command, and check its exit code unless ``code`` is None. With ``merged``, stdout includes stderr."""
+    """Run a command. Check its exit code if ``code`` is a number. If ``merged`` is true, stdout includes stderr."""
     arguments = list(map(str, given))
     with ExitStack() as stack:
         files = [stack.enter_context(tempfile.NamedTemporaryFile("w+", buffering=1)) for _ in range(3)]

@@ -36,7 +36,7 @@ _BLOCK = 1 << 15
 # Number of uncompressed bytes of a piece.
 _PIECE = 1 << 20
 _PLAIN = 1 << 18
-# Limits of what is unpacked ahead: members, and uncompressed bytes before the last member.
+# Stop unpacking ahead after this number of members, or when they have this number of uncompressed bytes.
 _AHEAD, _AHEAD_BYTES = 1 << 12, 1 << 19
 _GZIP = b"\x1f\x8b\x08"
 _SEARCH = 1 << 20
@@ -224,7 +224,7 @@ class _Unpacked:
         offsets: list[int] = []
         size = 0
         source.forget(at)
-        # Going back needs the packed bytes, of which the source keeps only the last ones.
+        # The consumer may return to the first member, and the source keeps only the last `KEPT` packed bytes.
         while len(parts) < most and size < _AHEAD_BYTES and at - self._block_at < KEPT // 4:
             if len(block) < len(_GZIP):
                 block += source.read(_BLOCK)

@@ -33,9 +33,9 @@ N = TypeVar("N", bound=np.generic)
 
 
 def aligned(count: int, dtype: type[N]) -> npt.NDArray[N]:
-    """Return an array of ``count`` numbers, not initialised, that begins with a cache line of 64 bytes.
+    """Return an uninitialised array of ``count`` numbers whose address is a multiple of 64, the size of a cache line.
 
-    `numpy.empty` begins in the middle of a line, so that each row of 64 bytes would take two.
+    Addresses of `numpy.empty` are multiples of 16, so a row of 64 bytes could lie in two lines.
     """
     size = count * np.dtype(dtype).itemsize
     room = np.empty(size + 64, np.uint8)

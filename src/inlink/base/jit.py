@@ -269,15 +269,15 @@ long. A record is read in place, so use it while the array is there. The place i
 prefetch: Any = _in_kernels("prefetch")
 """``prefetch(array, at)``: ask the processor to load the element at ``at`` into its caches; for kernels.
 
-Use it some hundred nanoseconds before the element is read, where elements lie far apart. Nothing is checked, and
-nothing waits. A place outside of the array does no harm.
+Call it some hundred nanoseconds before the element is read, if elements lie far apart. It checks nothing and does not
+wait. A place outside of the array does no harm.
 """
 
 add_lanes: Any = _in_kernels("add_lanes")
 """``add_lanes(array, at, other, place, lanes)``: add numbers of one float64 array to those of another; for kernels.
 
 ``array[at + k] += other[place + k]`` for each k < 8 whose bit is set in the uint64 ``lanes``. Both arrays must have
-eight numbers there. Numba makes no vectors of such a loop, because the arrays could overlap.
+eight numbers there. Numba does not vectorise such a loop, because the arrays could overlap.
 """
 
 keep_larger: Any = _in_kernels("keep_larger")

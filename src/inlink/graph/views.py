@@ -70,7 +70,7 @@ def arcs_in_order(
 ) -> Iterator[tuple[UInt32Array, UInt32Array, AnyArray | None]]:
     """Yield the arcs by source and target, as if node ``order[i]`` had the number i, about ``size`` at a time.
 
-    None is the order of the nodes' own numbers. In another order, compressed rows are decoded into memory.
+    If ``order`` is None, nodes keep their numbers. In another order, compressed rows are decoded into memory.
 
     Yields
     ------

@@ -189,7 +189,7 @@ def _second_eigenvalue(
         if len(diagonal):
             image -= length * before
         diagonal = np.append(diagonal, y @ image)
-        # The eigenvalues of this matrix are never above the exact ones.
+        # No eigenvalue of this matrix is larger than the largest exact one.
         within = np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1)
         last, best = best, float(np.linalg.eigvalsh(within)[-1]) / largest
         if best >= 1 - TIE or best - last < 1e-6 * best:

@@ -165,7 +165,7 @@ class HyperBall:
         offsets, nodes = self._rows.offsets, self._rows.nodes
         blocks = 1 + len(nodes) // _ARCS
         bounds = chunks_by_arcs(offsets, max(blocks, 4 * self._threads if self._threads > 1 else 1))
-        # Two threads never write to the same word of marks.
+        # Chunks begin at multiples of 64, so that two threads never write to the same word of marks.
         bounds[1:-1] &= ~np.uint64(63)
 
         def scratch() -> UInt8Array:

@@ -161,7 +161,8 @@ def _solve(
             change += 1
             change -= x
             largest = max(float(change.max()), -float(change.min()))
-            # With y = αAᵀx, |y| + |x| + 1 ≤ |r| + 2|x| + 2. Usually this is enough, and saves passes over vectors.
+            # With y = αAᵀx, |y| + |x| + 1 ≤ |r| + 2|x| + 2. This bound takes fewer passes over vectors, and is usually
+            # small enough.
             crude = 1.01 * most * (largest + 2 * max(float(x.max()), -float(x.min())) + 2)
             if crude <= largest / 100:
                 return change, largest + crude, False

@@ -58,7 +58,7 @@ from inlink.rank.parameters import (
 from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of, timed
 from inlink.rank.sweeps import LastSweeps, Plateau, Problem, Sweeper, certified, jacobi_sweep, linear_problem
 
-# Below this relative change of a sweep, the roundings of float32 (2⁻²⁴) begin to matter.
+# If a sweep changes the values by less than this share, the rounding errors of float32 (2⁻²⁴) matter.
 NARROW = 2.0**-22
 
 Solution = tuple[Float64Array, int, float]
@@ -284,11 +284,11 @@ def _gauss_seidel(problem: Problem, start: Float64Array, tol: float | None, limi
     if c == 0 or limit == 0:
         x = np.broadcast_to(start if c else equation.teleport, n).copy()
         return x, 0, jacobi_sweep(problem, x, np.empty(problem.size), np.empty(0))[0]
-    # Sums of weights may be so large or small that float32 cannot hold what is divided by them.
+    # Values are divided by sums of weights. In float32, very large or very small sums would give 0 or inf.
     z: AnyArray = np.empty(problem.size, np.float64 if equation.strengths.dtype.kind == "f" else np.float32)
     lost = dangling_mass(equation, np.uint64(n), start)
     problem.each(partial(contributions, equation, start, (1 - c) / (c * lost + 1 - c), z))
-    # The memory of the start is free now.
+    # Free the memory of the start.
     del start
     sweeper = Sweeper(problem)
     history = LastSweeps(z, problem)

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from inlink.rank.kernels.pagerank import Equation
 
 
-# The sweeps before the first extrapolation. Each time it takes one more, up to the largest number. More at first would
-# come too late for a ranking of ten sweeps; more later help where the damping is near 1, and cost 4 bytes a node each.
+# The first extrapolation comes after three sweeps. Each later one waits for one more sweep, up to eight. A ranking of
+# ten sweeps needs the first one early. Longer cycles help if the damping is near 1. Each sweep of a cycle takes 4 bytes
+# a node.
 FIRST_CYCLE, LONGEST_CYCLE = 3, 8
 # If the share of new inputs is below this number, a depth-first order is faster, although its sweeps cost more.
 ORDER_BELOW = 0.6
@@ -164,7 +165,7 @@ def finish(problem: Problem, z: Float64Array, x: Float64Array) -> float:
 
 
 def certified(problem: Problem, z: AnyArray) -> tuple[Float64Array, float, float]:
-    """Return the ranking that one more round makes of contributions z, the bound on its error, and its rounding part.
+    """Return the ranking after one more round from contributions z, the bound on its error, and its rounding part.
 
     Let x = z · strength for nodes with outlinks, y = c·Pᵀx + J·v for all nodes, and T = Σ y. For any J, F(y/T) − y/T
     is (c·Pᵀ(y − x) − c·d·v) / T, where y − x and its sum d are over the nodes with outlinks only. J is chosen so that
@@ -184,7 +185,7 @@ def certified(problem: Problem, z: AnyArray) -> tuple[Float64Array, float, float
         share = float(teleport[0]) * int(np.count_nonzero(linked))
     else:
         share = float((teleport[equation.linking] if len(equation.linking) else teleport[linked]).sum())
-    # J stays near 1 − c: where hardly any jump leads to a node with outlinks, no J makes d = 0.
+    # If nearly all jumps lead to dangling nodes, d = 0 would need a huge J. So J stays near 1 − c.
     shift = min(max(-drift / share, (c - 1.0) / 2), (1.0 - c) / 2) if share > 0 else 0.0
     total = float(compensated_sum(y)) + shift
     parts = problem.each_node(partial(settle, places, z, y, shift, total))
@@ -267,9 +268,9 @@ class LastSweeps:
     def __init__(self, z: AnyArray, problem: Vectors) -> None:
         self.problem = problem
         self.before = z.copy()
-        # Rows that no sweep has reached are not in memory.
+        # The system provides the memory of a row when it is first written.
         self.differences = np.empty((LONGEST_CYCLE, len(z)), np.float32)
-        # the number of sweeps since the last extrapolation, and of those before the next one
+        # The number of sweeps since the last extrapolation, and the number that the next one needs.
         self.count, self.cycle = 0, FIRST_CYCLE
         self.change = math.inf
 
@@ -278,12 +279,12 @@ class LastSweeps:
         from inlink.rank.kernels.pagerank import observe
 
         if self.count == self.cycle:
-            # The caller made no use of the last ones.
+            # The caller did not extrapolate. There is no room for more sweeps, so begin again.
             self.count = 0
         vectors, strengths = (z, self.before, self.differences), self.problem.equation.strengths
         parts = self.problem.each(partial(observe, *vectors, np.uint64(self.count), strengths))
         change, mass = map(sum, zip(*parts, strict=True))
-        # A sweep makes the change smaller, unless the equation has changed: begin from here.
+        # The change grows only if the equation has changed. Earlier sweeps belong to the old equation.
         if self.count and change > 2 * self.change:
             self.differences[0] = self.differences[self.count]
             self.count = 0
@@ -311,7 +312,7 @@ class LastSweeps:
 
         products = np.sum(self.problem.each(work), axis=0)
         products = np.tril(products) + np.tril(products, -1).T
-        # In terms of Δf: f_k − Σ_j weight_j (f_{j+1} − f_j) is to be short, and z −= Σ_j weight_j f_{j+1}.
+        # Minimise ‖f_k − Σ_j weight_j (f_{j+1} − f_j)‖₂. Then z −= Σ_j weight_j f_{j+1}.
         steps = np.diff(np.eye(count), axis=0)
         share = np.append(0.0, _least_squares(steps @ products @ steps.T, steps @ products[-1]))
         self.problem.each(partial(extrapolate, z, self.before, self.differences, share))

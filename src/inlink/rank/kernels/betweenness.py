@@ -2,9 +2,9 @@
 
 Brandes, "A faster algorithm for betweenness centrality", J. Math. Sociology 2001, without lists of predecessors. Eight
 searches advance together, as in Then et al., "The more the merrier: efficient multi-source graph traversal", PVLDB
-2014: a row is read once for all searches that are at its node, about three times instead of eight, and the numbers of a
-node are one cache line. On the way back, the nodes of one distance take their sums over the outlinks that lead one step
-further. Each search does the same additions in the same order as it would alone.
+2014. A row is read once for all searches that are at its node: about three times instead of eight. The numbers of a
+node are one cache line. On the way back, each node sums over its outlinks that lead one step further. Each search does
+the same additions in the same order as it would alone.
 """
 
 from typing import NamedTuple
@@ -32,9 +32,9 @@ _MANY = 2.0**900
 _STEP = 2.0**-512
 _LARGE = 2.0**512
 _NEXT = uint32(1)
-# sources that are searched at once: a cache line of numbers of paths
+# The number of sources that are searched at once. Their numbers of paths fill a cache line.
 LANES = uint64(8)
-# arcs of a row that are looked at together
+# The number of arcs of a row that are collected at once.
 PIECE = uint64(64)
 _8, _16, _255, _256 = uint64(8), uint64(16), uint64(255), uint64(256)
 _AHEAD = uint64(16)
@@ -46,10 +46,10 @@ class PathSearch(NamedTuple):
     Attributes
     ----------
     marks : uint16[n]
-        The lanes that have reached each node, as the low byte; 0 before and after a search. The high byte has the lanes
-        that reach it in this step, or on the way back, those that reached it one step further.
+        Low byte: the lanes that have reached each node. High byte: the lanes that reach it in this step; on the way
+        back, the lanes that reached it one step further. 0 before and after a search.
     paths : float64[n · LANES]
-        The number of shortest paths to each node in each lane, and on the way back δ.
+        The number of shortest paths to each node in each lane. On the way back it becomes δ.
     behind : float64[n · LANES]
         (1 + δ) / paths.
     queue, lanes : uint32[n · LANES + 1], uint8[n · LANES + 1]
@@ -112,9 +112,10 @@ def _collect(
     own: uint64,
     near: UInt32Array,
 ) -> uint64:
-    """Write the nodes of a piece of a row whose marks, shifted and flipped, have a lane of ``own``; their number.
+    """Write to ``near`` the nodes of the arcs [start, stop) that have a lane of ``own``. Return their number.
 
-    There is no branch, as the processor would guess it wrong at every third arc.
+    The lanes of a node are ``(mark >> shift) ^ flip``. There is no branch, because the processor would mispredict it at
+    every third arc.
     """
     last, count = uint64(len(nodes)) - U1, U0
     for p in range(start, stop):
@@ -164,7 +165,7 @@ def dependencies(
         while tail > ends[levels]:
             low = ends[levels]
             levels += U1
-            # Many nodes are searched in the order of their numbers, in which rows and neighbours lie close together.
+            # If there are many nodes, sort them by number, because their rows and neighbours lie close together then.
             if (tail - low) * _16 > n:
                 tail = low
                 for j in range(U0, n):

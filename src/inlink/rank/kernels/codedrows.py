@@ -1,6 +1,6 @@
 """The loops of :mod:`inlink.rank.kernels.pagerank` that read arcs, over coded rows of inlinks.
 
-Sources are decoded one after the other and added up in the same two sums, so that all results have the same bits.
+Sources are added to the same two sums in the same order, so that all results have the same bits.
 """
 
 from typing import NamedTuple

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 ARCS_AHEAD = uint64(128)
-"""The number of arcs ahead whose sources' values a pass over consecutive rows prefetches."""
+"""A pass over consecutive rows prefetches the values of sources this number of arcs before it reads them."""
 
 _U2 = uint64(2)
 
@@ -115,9 +115,10 @@ def chunk_nodes(
 def row_sum(
     total: float, offsets: UInt64Array, nodes: UInt32Array, weights: AnyArray, x: AnyArray, i: Index
 ) -> float:
-    """``total`` + Σ_k weights[k] · x[nodes[k]] over the arcs k of row i, every other arc in a sum of its own.
+    """Return ``total`` + Σ_k weights[k] · x[nodes[k]] over the arcs k of row i.
 
-    Each addition waits for the last of its sum, so that long rows take half as long with two sums.
+    Even and odd arcs have a sum each, because an addition waits for the one before in its sum. Long rows take half as
+    long.
     """
     other = 0.0
     k, end = offsets[i], offsets[i + U1]
@@ -140,9 +141,9 @@ def row_sum_ahead(
     i: Index,
     ahead: uint64,
 ) -> float:
-    """:func:`row_sum`, while the values of the sources ``ahead`` arcs further on are prefetched.
+    """Return :func:`row_sum`, and prefetch the value that is read ``ahead`` arcs later.
 
-    If it is 2⁶⁴ − k, they are those k arcs before. For kernels that do not allocate.
+    For passes in falling order, ``ahead`` is 2⁶⁴ − k: k arcs back. Only kernels that do not allocate may call this.
     """
     other, last = 0.0, uint64(len(nodes)) - U1
     k, end = offsets[i], offsets[i + U1]
@@ -180,7 +181,7 @@ def _pull(
     first: uint64,
     rest: uint64,
 ) -> None:
-    # A kernel that allocates, such as `pull`, would count references at each prefetch.
+    # A kernel of its own, because Numba counts references at each prefetch in kernels that allocate, as `pull` does.
     offsets, nodes, weights, _ = rows
     for t in range(U0, uint64(len(at))):
         place = first + t if t < linked else rest + t - linked

@@ -53,9 +53,9 @@ _GUARD = U1 << (_TOP - U1)
 _UNIT = 2.0**-40
 _NONE = uint64(NONE)
 _STEP = uint64(64)
-# Arcs between the request for a counter and its use, some 300 ns; the number of its slot is requested as long before.
+# A counter is prefetched this number of arcs before its use, some 300 ns. Its slot is prefetched twice as early.
 _AHEAD = uint64(16)
-# Registers that are compared at once
+# The number of registers that are compared at once.
 _LINE, _PART = uint64(64), uint64(16)
 
 # Weyl's sequence and the mixer of SplitMix64 (Steele, Lea & Flood, OOPSLA 2014)
@@ -92,7 +92,7 @@ class Balls(NamedTuple):
         :data:`NONE`: no counter.
     now, next : uint8[k · m]
         Counters after the last step, and room for this step. They agree where ``changed`` is 0. Their beginning is
-        aligned to 64 bytes, so that one of 64 registers is one cache line.
+        aligned to 64 bytes, so that a counter of 64 registers is one cache line.
     ends : uint8[h · m]
         Counters that no node reads.
     changed, fresh : uint64[⌈n / 64⌉]
@@ -165,7 +165,7 @@ def _mapped(numbers: UInt32Array, i: Index) -> Index:
 
 @inlined
 def _is_marked(marks: UInt64Array, i: Index) -> bool:
-    """Return whether a bit is set. One bit a node stays in the fast caches, where a byte would not."""
+    """Return whether a bit is set. Marks of one bit a node fit in the fast caches; bytes would not."""
     return bool((marks[uint64(i) >> _6] >> (uint64(i) & _63)) & U1 != U0)
 
 
@@ -208,7 +208,7 @@ def _copy(words: UInt64Array, others: UInt64Array, s: Index, width: uint64) -> N
 
 @inlined
 def _differ(words: UInt64Array, others: UInt64Array, s: Index, width: uint64) -> bool:
-    # Without a way out of the loop, LLVM compares several words at a time.
+    # The loop does not end early, so LLVM can compare several words at a time.
     different = U0
     for j in range(s * width, (s + U1) * width):
         different |= words[j] ^ others[j]
@@ -244,7 +244,7 @@ def _gather(
     key: uint64,
     shift: uint64,
 ) -> None:
-    """Make the ball at index i again, from the balls of all its neighbours, whose counters are in ``registers``."""
+    """Recompute the ball at index i from the balls of its neighbours, whose counters are in ``registers``."""
     m, last = uint64(len(counter)), uint64(len(nodes)) - U1
     for j in range(U0, m):
         counter[j] = 0

@@ -41,14 +41,14 @@ __all__ = [
 
 
 AHEAD = uint64(8)
-"""The number of rows ahead whose arcs a sweep prefetches if it does not follow the order of the places."""
+"""A sweep that does not follow the order of the places prefetches the arcs of a row this number of rows before."""
 
 _BLOCK = uint64(2048)
 _U2, _U3, _U4 = (uint64(k) for k in (2, 3, 4))
 
 
 class Places(NamedTuple):
-    """The parts of :class:`Equation` that are not about arcs: linking, strengths and teleport, as there."""
+    """The parts of :class:`Equation` that do not depend on how arcs are stored; see there."""
 
     linking: UInt32Array
     strengths: AnyArray
@@ -104,7 +104,7 @@ def scan_arcs(equation: Equation, loops: AnyArray, low: uint64, high: uint64) ->
         if strengths[i] != 0:
             begin, end = offsets[i], offsets[i + U1]
             below, above = U0, U0
-            # Without branches, which the processor would often guess wrong.
+            # There are no branches, because the processor would often mispredict them.
             for k in range(begin, end):
                 below += uint64(nodes[k] < i)
                 above += uint64(nodes[k] > i)
@@ -371,10 +371,11 @@ def difference_products(
 ) -> None:
     """Add the products of the first ``count`` differences with one another, over [low, high), to ``sums``.
 
-    ``sums`` is float64[k, k]. Only its part with rows at least as large as columns is written.
+    ``sums`` is float64[k, k]. Only its lower triangle is written.
     """
     for begin in range(low, high, _BLOCK):
-        # A block of all differences stays in the first cache. Four sums a product, as each addition waits for the last.
+        # A block of all differences fits in the first cache. A product has four sums, because additions to one sum wait
+        # for each other.
         end = min(begin + _BLOCK, high)
         whole = begin + ((end - begin) & ~_U3)
         for a in range(U0, count):
