@@ -46,7 +46,7 @@ KEY = "inlink"
 FORMAT = 1
 NODES, BY_SOURCE, BY_TARGET = "nodes.parquet", "arcs_by_source.parquet", "arcs_by_target.parquet"
 
-# Rows of a row group. A reader without page indexes reads whole groups, and the end of a file lists all of them.
+# Rows of a row group. A reader without page indexes reads whole groups. The footer of the file lists all groups.
 _NODES, _ARCS = 1 << 16, 1 << 18
 # Bytes of names in a row group: Arrow's strings have at most 2 GB in a column.
 _TEXT = 1 << 28
@@ -90,8 +90,8 @@ def publish(
     inlink.errors.OutputError
         If the folder exists or cannot be written.
     inlink.errors.ParameterError
-        If the graph is none, `rankings` are no names, a ranking has the name of another column or a name that is
-        not printable, or a title or a licence is not one line of text.
+        If `graph` is not a graph, `rankings` is not a list of printable names, a ranking has the name of another
+        column, or a title or a licence is not one line of text.
     inlink.errors.MissingExtraError
         If pyarrow is not installed.
     """
@@ -227,7 +227,7 @@ def _written(
         for columns in batches:
             cast = [pa.array(column).cast(field.type) for column, field in zip(columns, schema, strict=True)]
             writer.write_table(pa.Table.from_arrays(cast, schema=schema), row_group_size=rows)
-        # With an Arrow schema in the file, which holds metadata too, other readers get another type for strings.
+        # Metadata of `schema` would need an Arrow schema in the file, and some readers would change the type of strings.
         writer.add_key_value_metadata(metadata)
 
 
@@ -368,7 +368,7 @@ def _card(title: str, licence: str | None, description: dict[str, Any], named: b
 
 
 def _code(text: object) -> str:
-    """Return text as code in Markdown, whatever it holds. It can stand in a cell of a table."""
+    """Return text as code in Markdown. Characters that would end the code or a cell of a table are replaced."""
     return f"`{_line(text).replace('`', 'ˋ').replace('|', '¦')}`"
 
 
