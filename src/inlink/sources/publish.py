@@ -227,7 +227,7 @@ def _written(
         for columns in batches:
             cast = [pa.array(column).cast(field.type) for column, field in zip(columns, schema, strict=True)]
             writer.write_table(pa.Table.from_arrays(cast, schema=schema), row_group_size=rows)
-        # Metadata of `schema` would need an Arrow schema in the file, and some readers would change the type of strings.
+        # In the metadata of `schema`, it would need an Arrow schema in the file, which changes the type of strings.
         writer.add_key_value_metadata(metadata)
 
 
