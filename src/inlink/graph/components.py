@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from inlink.base.arrays import BoolArray, UInt8Array, UInt32Array
+from inlink.base.arrays import BoolArray, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.memory import require_memory
 from inlink.graph.rows import Rows, SplitRows, row_places
 
@@ -28,14 +28,48 @@ def components(rows: Rows, *, strong: bool = False) -> UInt32Array:
     ----------
     Weak: union-find. Strong: Tarjan, "Depth-first search and linear graph algorithms", SIAM J. Comput. 1972.
     """
-    from inlink.graph.kernels.walks import strong_components, weak_components
+    from inlink.graph.kernels.walks import weak_components
+
+    if strong:
+        return _strong(rows)[0]
+    nodes = len(rows.offsets) - 1
+    require_memory(4 * nodes, f"components of {nodes:,} nodes")
+    label = np.empty(nodes, np.uint32)
+    weak_components(rows.offsets, rows.nodes, label)
+    return label
+
+
+def _strong(rows: Rows) -> tuple[UInt32Array, UInt32Array]:
+    """Return the labels of the strongly connected components, and the nodes with each component after those that it
+    reaches.
+    """
+    from inlink.graph.kernels.walks import strong_components
 
     nodes = len(rows.offsets) - 1
-    require_memory(24 * nodes, f"components of {nodes:,} nodes")
-    label = np.empty(nodes, np.uint32)
-    search = strong_components if strong else weak_components
-    search(rows.offsets, rows.nodes, label)
-    return label
+    require_memory(29 * nodes, f"components of {nodes:,} nodes")
+    label, order = np.empty(nodes, np.uint32), np.empty(nodes, np.uint32)
+    strong_components(rows.offsets, rows.nodes, label, order)
+    return label, order
+
+
+def reach_bounds(rows: Rows) -> UInt64Array:
+    """Return an upper bound on the number of other nodes that each node reaches along these rows, uint64[n].
+
+    All nodes that the largest strongly connected component reaches are counted exactly, once. Other nodes are counted
+    for each path of components that leads to them, but at most as often as there are such nodes.
+
+    References
+    ----------
+    Borassi, Crescenzi & Marino, "Fast and simple computation of top-k closeness centralities", arXiv:1507.01490, 2015.
+    """
+    from inlink.graph.kernels import walks
+
+    label, order = _strong(rows)
+    common = reachable(rows, np.flatnonzero(_largest(label)))
+    require_memory(28 * len(label), f"bounds of {len(label):,} nodes")
+    bounds = np.empty(len(label), np.uint64)
+    walks.reach_bounds(rows.offsets, rows.nodes, label, order, common, bounds)
+    return bounds - 1
 
 
 def largest_component(rows: Rows, *, strong: bool = False) -> BoolArray:

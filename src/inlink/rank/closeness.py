@@ -16,6 +16,8 @@ u) instead. A node that no node reaches has 0.
 Distances and their counts are integers, and 1/d is a fixed-point number of 64 bits. So the sums do not depend on their
 order.
 
+**The best k, exact**: see :mod:`inlink.rank.closest`.
+
 **Estimated**: HyperBall counts with random hashes how many nodes are within t steps of each node
 (:mod:`inlink.rank.hyperball`). A step is a pass over the arcs. There are as many steps as the longest shortest path has
 arcs, and the last ones touch only the nodes that still change.
@@ -30,6 +32,7 @@ import numpy as np
 from inlink.base.arrays import Float64Array, UInt64Array
 from inlink.base.declare import Parameter
 from inlink.base.progress import track
+from inlink.base.table import counted
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
@@ -65,6 +68,15 @@ Runs = Annotated[
     int, Parameter("Return the mean of this number of estimates, and report their spread.", at_least=1)
 ]
 
+Top = Annotated[
+    int | None,
+    Parameter(
+        "Compute the exact values of this number of best nodes, and upper bounds of the others.",
+        at_least=1,
+        none="all nodes",
+    ),
+]
+
 EXACT_NODES = 100_000
 """The largest graph that is searched from every node if neither ``exact`` nor ``log2m`` says otherwise."""
 
@@ -79,6 +91,7 @@ def closeness(
     direction: Distances = "in",
     wf_improved: Annotated[bool, Parameter()] = True,
     exact: Exact = None,
+    top: Top = None,
     log2m: Log2m = None,
     runs: Runs = 1,
     seed: Seed = 0,
@@ -94,7 +107,7 @@ def closeness(
         "in": distances to the node, as in NetworkX. "out": distances from the node.
     wf_improved : bool
         Whether to multiply by the share of the other nodes that reach the node.
-    exact, log2m, runs, seed, threads
+    exact, top, log2m, runs, seed, threads
         As in :func:`harmonic`.
 
     Returns
@@ -105,7 +118,7 @@ def closeness(
     Raises
     ------
     inlink.errors.ParameterError
-        If a parameter is out of range, or ``exact`` is given together with ``log2m``.
+        If a parameter is out of range, ``exact`` is given together with ``log2m``, or ``top`` is given for an estimate.
 
     Examples
     --------
@@ -121,7 +134,7 @@ def closeness(
         return values * (reached / max(len(reached) - 1, 1)) if wf_improved else values
 
     parameters = {"direction": direction, "wf_improved": wf_improved}
-    return _ranking(graph, "closeness", parameters, values_of, exact, log2m, runs, seed, threads)
+    return _ranking(graph, "closeness", parameters, values_of, exact, top, log2m, runs, seed, threads)
 
 
 @timed
@@ -130,6 +143,7 @@ def harmonic(
     *,
     direction: Distances = "in",
     exact: Exact = None,
+    top: Top = None,
     log2m: Log2m = None,
     runs: Runs = 1,
     seed: Seed = 0,
@@ -146,6 +160,10 @@ def harmonic(
     exact : bool or None
         Whether to search from every node, in about n · m steps, or to estimate by HyperBall, in about 50 passes over
         the arcs. None searches if ``log2m`` is None and n is at most 100,000.
+    top : int or None
+        The number of best nodes whose values are exact: the first places of the ranking. The values of the other nodes
+        are upper bounds, all below those of the best. This takes a small part of the time of all values where
+        most nodes are a few steps apart, and about the same time where paths are long. None: all values.
     log2m : int or None
         Log₂ of the number of registers of HyperBall's counters, from 4 to 16. The relative standard error is 1.06/√m;
         2m bytes are needed for each node with inlinks and outlinks. None is 8 for an estimate: an error of 6.6%.
@@ -160,6 +178,8 @@ def harmonic(
     -------
     Ranking
         float64[n], at least 0, and at most n − 1 if exact. If exact, ``error_bound`` bounds the rounding error, in L1.
+        With ``top``, ``error_bound`` is None, ``parameters["top_error"]`` bounds the rounding error of an exact value,
+        and :meth:`~inlink.rank.ranking.Ranking.places` says which of the first places are certain.
         An estimate has no bound: ``parameters["relative_error"]`` is the standard error of a value by theory,
         and ``parameters["spread"]`` is that by the spread of the runs (None with one run). ``note`` reports both,
         ``iterations`` is the largest number of steps of a run, and ``converged`` is False.
@@ -167,7 +187,7 @@ def harmonic(
     Raises
     ------
     inlink.errors.ParameterError
-        If a parameter is out of range, or ``exact`` is given together with ``log2m``.
+        If a parameter is out of range, ``exact`` is given together with ``log2m``, or ``top`` is given for an estimate.
 
     Examples
     --------
@@ -177,7 +197,9 @@ def harmonic(
     [0.0, 1.0, 1.5]
     """
     parameters = {"direction": direction}
-    return _ranking(graph, "harmonic", parameters, lambda sums, _: sums, exact, log2m, runs, seed, threads)
+    return _ranking(
+        graph, "harmonic", parameters, lambda sums, _: sums, exact, top, log2m, runs, seed, threads
+    )
 
 
 def _ranking(
@@ -186,6 +208,7 @@ def _ranking(
     parameters: dict[str, Any],
     values_of: Callable[[Float64Array, Float64Array], Float64Array],
     exact: bool | None,
+    top: int | None,
     log2m: int | None,
     runs: int,
     seed: int,
@@ -195,7 +218,23 @@ def _ranking(
     graph = as_graph(given_graph)
     if exact and log2m is not None:
         raise ParameterError("`log2m` applies only to estimates: give `exact` or `log2m`, not both")
+    if top is not None and (exact is False or log2m is not None):
+        raise ParameterError("`top` asks for exact values: leave out `log2m`, and `exact=False`")
     inwards, inverse = parameters["direction"] == "in", algorithm == "harmonic"
+    if top is not None:
+        from inlink.rank.closest import best_values
+
+        label = f"the {top:,} best by {'harmonic centrality' if inverse else algorithm}"
+        values, error = best_values(
+            graph, label, top, values_of, inwards=inwards, inverse=inverse, threads=threads
+        )
+        return ranking_of(
+            graph,
+            algorithm,
+            values,
+            parameters=parameters | {"top": top, "top_error": error},
+            note=f"the values of the first {counted(top, 'place')} are exact, the others are upper bounds",
+        )
     if exact or (exact is None and log2m is None and graph.num_nodes <= EXACT_NODES):
         label = "harmonic centrality" if inverse else algorithm
         all_sums, unit = distance_sums(graph, label, inwards=inwards, threads=threads)
@@ -246,13 +285,19 @@ def distance_sums(
     """
     from inlink.base.jit import num_threads
     from inlink.rank.kernels.blocks import each_block
-    from inlink.rank.kernels.paths import SOURCES, WORDS, DistanceSearch, DistanceSums, distances_from
+    from inlink.rank.kernels.paths import (
+        SOURCES,
+        WORDS,
+        DistanceSearch,
+        DistanceSums,
+        distances_from,
+        unit_of,
+    )
 
     n = graph.num_nodes
     require_vectors(graph, node=64 + (40 + 24 * WORDS) * num_threads(threads))
     rows = graph.out_rows if inwards else graph.in_rows
-    # The sum of n − 1 units fits in 64 bits.
-    unit = np.uint64(1 << (64 - max(n, 1).bit_length()))
+    unit = unit_of(n)
     all_sums: list[UInt64Array] = []
 
     def scratch() -> tuple[DistanceSearch, DistanceSums]:
@@ -260,7 +305,8 @@ def distance_sums(
         sums = np.zeros((4, n), np.uint64)
         all_sums.append(sums)
         bits = np.zeros((3, n, WORDS), np.uint64)
-        return DistanceSearch(bits, np.empty(n, np.uint32), np.empty(n, np.uint32)), DistanceSums(*sums)
+        nodes = np.empty((2, n), np.uint32)
+        return DistanceSearch(bits, nodes[0], nodes[1], np.empty(0, np.uint32)), DistanceSums(*sums)
 
     def work(own: tuple[DistanceSearch, DistanceSums], block: int) -> int:
         first, last = block * SOURCES, min((block + 1) * SOURCES, n)

@@ -44,6 +44,8 @@ _RULES = 1
 _BATCH = 1 << 16
 # Parameters of samples and of counters, whose values have no certain bound.
 _ESTIMATES = {"confidence", "log2m"}
+# With "top", only the values of the first places are exact, and the others are upper bounds.
+_INEXACT = _ESTIMATES | {"top"}
 # Values that came from a file, which does not say how exact they are.
 _FOREIGN = {"unknown", "imported"}
 _TOP = Parameter(name="k", kind=int, at_least=0)
@@ -194,6 +196,8 @@ class Ranking:
             return self.note or "exactness unknown"
         if self.is_exact():
             return "exact"
+        if "top" in self.parameters:
+            return self.note
         if _ESTIMATES & self.parameters.keys():
             return f"estimated: {self.note}"
         if self.error_bound is not None and self.error_bound < float("inf"):
@@ -210,7 +214,7 @@ class Ranking:
     def is_exact(self) -> bool:
         """Return whether the values are exact but for rounding."""
         done = self.iterations == 0 and self.converged and self.residual is None
-        return done and self.algorithm not in _FOREIGN and not _ESTIMATES & self.parameters.keys()
+        return done and self.algorithm not in _FOREIGN and not _INEXACT & self.parameters.keys()
 
     def __len__(self) -> int:
         return len(self.values)
@@ -298,6 +302,11 @@ class Ranking:
             If ``k`` is below 0.
         """
         _TOP.check(k, "`k`")
+        top, error = self.parameters.get("top"), self.parameters.get("top_error")
+        if isinstance(top, int) and isinstance(error, float):
+            places = certain_places(self.values, 2 * error, k)
+            places.certain[max(top, 0) :] = False
+            return places
         bound = 0.0 if self.error_bound is None and self.is_exact() else self.error_bound
         return None if bound is None else certain_places(self.values, bound, k)
 

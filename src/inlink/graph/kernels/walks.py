@@ -62,8 +62,12 @@ def weak_components(offsets: UInt64Array, nodes: UInt32Array, root: UInt32Array)
 
 
 @kernel
-def strong_components(offsets: UInt64Array, nodes: UInt32Array, label: UInt32Array) -> None:
+def strong_components(
+    offsets: UInt64Array, nodes: UInt32Array, label: UInt32Array, order: UInt32Array
+) -> None:
     """Label each node with a node of its strongly connected component, the same for the whole component.
+
+    ``order`` gets the nodes by components, each after all components that it reaches.
 
     Tarjan, "Depth-first search and linear graph algorithms", SIAM J. Comput. 1972, without recursion; ``label``
     holds the low links until a component is closed.
@@ -75,6 +79,7 @@ def strong_components(offsets: UInt64Array, nodes: UInt32Array, label: UInt32Arr
     path = np.empty(n, uint32)
     open_ = np.empty(n, uint32)
     count = uint32(0)
+    ordered = U0
     for seed in range(U0, n):
         if index[seed] != _NONE:
             continue
@@ -109,12 +114,60 @@ def strong_components(offsets: UInt64Array, nodes: UInt32Array, label: UInt32Arr
                     w = uint64(open_[held])
                     closed[w] = 1
                     label[w] = uint32(v)
+                    order[ordered] = uint32(w)
+                    ordered += U1
                     if w == v:
                         break
             if depth > U0:
                 u = uint64(path[depth - U1])
                 if closed[v] == 0:
                     label[u] = min(label[u], label[v])
+
+
+@kernel
+def reach_bounds(
+    offsets: UInt64Array,
+    nodes: UInt32Array,
+    label: UInt32Array,
+    order: UInt32Array,
+    common: BoolArray,
+    bounds: UInt64Array,
+) -> None:
+    """Write to ``bounds`` how many nodes each node reaches at most, itself included.
+
+    ``label`` and ``order`` come from :func:`strong_components`, and ``common`` are all nodes that one component
+    reaches. The bounds of the components that a component links to are added up, for the common nodes and for the
+    others, and neither sum exceeds the number of such nodes.
+    """
+    n = uint64(len(label))
+    all_common = U0
+    for i in range(U0, n):
+        all_common += uint64(common[i])
+    all_others = n - all_common
+    inside, outside = np.zeros(n, uint64), np.zeros(n, uint64)
+    counted_for = np.full(n, _NONE, uint32)
+    begin = U0
+    while begin < n:
+        component = label[order[begin]]
+        end, shared, own = begin, U0, U0
+        while end < n and label[order[end]] == component:
+            i = uint64(order[end])
+            end += U1
+            if common[i]:
+                shared += U1
+            else:
+                own += U1
+            for k in range(offsets[i], offsets[i + U1]):
+                other = label[nodes[k]]
+                if other != component and counted_for[other] != component:
+                    counted_for[other] = component
+                    shared = min(shared + inside[other], all_common)
+                    own = min(own + outside[other], all_others)
+        shared, own = min(shared, all_common), min(own, all_others)
+        inside[component], outside[component] = shared, own
+        for k in range(begin, end):
+            bounds[order[k]] = shared + own
+        begin = end
 
 
 @kernel

@@ -35,7 +35,7 @@ def each_block(
 
     Notes
     -----
-    ----- At most 2 · ``threads`` results wait to be taken. When the caller stops early, or an error or Ctrl-C
+    At most 2 · ``threads`` results wait to be taken. When the caller stops early, or an error or Ctrl-C
     ends it, blocks that were not begun are dropped and those under way are waited for.
     """
     if min(threads, blocks) <= 1:
