@@ -239,6 +239,7 @@ class _Table:
             "column_encoding": encodings,
             "sorting_columns": [pq.SortingColumn(schema.get_field_index(name)) for name in by],
             "write_page_index": True,
+            "write_page_checksum": True,
             "max_rows_per_page": _PAGE,
             "store_schema": False,
         }
