@@ -481,6 +481,17 @@ def test_cut_files_are_noticed(ranked, tmp_path, keep):
     assert "the file is cut, or is not the one of index.json: fetch it again" in errors
 
 
+def test_names_that_unpack_to_too_much_are_refused(tmp_path, monkeypatch):
+    small(monkeypatch, 100, 100, 100)
+    names = [f"{'a' * 100_000}{k:03}" for k in range(80)]
+    publish(Graph.from_arcs([(name, names[0]) for name in names]), tmp_path / "d")
+    assert sum(file.stat().st_size for file in (tmp_path / "d/nodes").iterdir()) < 5000
+    assert PublishedGraph.open(tmp_path / "d").node(names[7]) == 7
+    monkeypatch.setattr("inlink.sources.published._MOST_GROUP", 1_000_000)
+    with pytest.raises(DamageError, match="a row group is too large"):
+        PublishedGraph.open(tmp_path / "d").node(names[7])
+
+
 @settings(max_examples=150, **FEW)
 @given(st.data())
 def test_changed_bytes_give_the_same_answer_or_an_error(ranked_folder, tmp_path_factory, data):

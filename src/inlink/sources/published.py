@@ -28,7 +28,7 @@ import numpy as np
 
 from inlink.base.declare import Parameter
 from inlink.base.extras import load
-from inlink.base.memory import require_memory
+from inlink.base.memory import memory_bounded, require_memory
 from inlink.base.opening import open_binary, read_span
 from inlink.base.remote import UnreachableError, is_remote, restored
 from inlink.base.strings import column_of
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 # Most bytes of an index, of a footer, and of a row group, packed and unpacked.
 _MOST_INDEX, _MOST_FOOTER, _MOST_GROUP = 1 << 26, 1 << 24, 1 << 29
+# Most bytes of memory for unpacking. In delta encoding, a file of 500 bytes can hold names of 300 MB.
+_MOST_MEMORY = 1 << 31
 # Most rows of a row group.
 _MOST_ROWS = 1 << 20
 # Footers and row groups that are kept for the next look-up.
@@ -504,10 +506,11 @@ class PublishedGraph:
         if data[-4:] != b"PAR1" or int.from_bytes(data[-8:-4], "little") + 8 != described.footer:
             self._damaged(table, part, f"its footer is not the one of {INDEX}")
         try:
-            metadata = pq.read_metadata(io.BytesIO(data))
+            with memory_bounded(_MOST_MEMORY):
+                metadata = pq.read_metadata(io.BytesIO(data))
             fields = {field.name: field.type for field in metadata.schema.to_arrow_schema()}
             names = [metadata.schema.column(k).name for k in range(len(metadata.schema))]
-        except (pa.ArrowException, OSError, ValueError) as error:
+        except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
             self._damaged(table, part, f"its footer cannot be read ({_brief(error)})")
         columns = {name: k for k, name in enumerate(names)}
         for name, kinds in self._expected(pa, table).items():
@@ -589,21 +592,24 @@ class PublishedGraph:
         require_memory(3 * (unpacked + max(ends) - min(begins)), "the columns of a row group")
         data = self._read(table, part, range(min(begins), max(ends)))
         try:
-            file = pq.ParquetFile(
-                _Window(size, min(begins), data),
-                metadata=metadata,
-                pre_buffer=False,
-                page_checksum_verification=True,
-            )
-            read = file.read_row_group(group, columns=names, use_threads=False)
-            arrays = [read.column(name).combine_chunks() for name in names]
+            with memory_bounded(_MOST_MEMORY):
+                file = pq.ParquetFile(
+                    _Window(size, min(begins), data),
+                    metadata=metadata,
+                    pre_buffer=False,
+                    page_checksum_verification=True,
+                )
+                read = file.read_row_group(group, columns=names, use_threads=False)
+                arrays = [read.column(name).combine_chunks() for name in names]
+            if read.nbytes > _MOST_GROUP:
+                self._damaged(table, part, "a row group is too large")
             if any(len(array) != rows.num_rows or array.null_count for array in arrays):
                 self._damaged(table, part, "its rows cannot be read")
             values = [
                 array.cast(pa.binary()) if name in ("name", "source", "target") else array.to_numpy(False)
                 for name, array in zip(names, arrays, strict=True)
             ]
-        except (pa.ArrowException, OSError, ValueError, TypeError, EOFError) as error:
+        except (pa.ArrowException, OSError, ValueError, TypeError, EOFError, MemoryError) as error:
             self._damaged(table, part, f"its data cannot be read ({_brief(error)})")
         if len(self._groups) >= _KEPT:
             self._groups.pop(next(iter(self._groups)))
