@@ -4,6 +4,7 @@ import contextlib
 import json
 import re
 import shutil
+import threading
 from itertools import product
 
 import numpy as np
@@ -342,6 +343,40 @@ def test_a_busy_server_is_asked_again_and_given_up(ranked, server):
         published.node("com.n03")
 
 
+def test_redirects_are_followed(ranked, server):
+    class Moved(flaky.Flaky):
+        def do_GET(self):  # noqa: N802
+            if not self.path.startswith("/old/"):
+                super().do_GET()
+                return
+            self.send_response(302)
+            self.send_header("Location", self.path.replace("/old/", "/d/"))
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    server.RequestHandlerClass = Moved
+    assert run("links", f"{server.url}/old", "com.n03") == run("links", "d", "com.n03")
+
+
+def test_a_silent_server_is_given_up(ranked, server, monkeypatch):
+    ended = threading.Event()
+
+    class Silent(flaky.Flaky):
+        def do_GET(self):  # noqa: N802
+            ended.wait()
+
+    published = PublishedGraph.open(f"{server.url}/d")
+    server.RequestHandlerClass = Silent
+    monkeypatch.setattr("inlink.base.urlfiles._PATIENCE", 0.1)
+    try:
+        with pytest.raises(
+            InputError, match=r"nodes/part-0000.\.parquet: cannot be read \(timed out; tried 8 times\)"
+        ):
+            published.node("com.n03")
+    finally:
+        ended.set()
+
+
 def test_a_server_without_ranges_is_refused(ranked, server):
     server.ranges = False
     code, output, errors = run("links", f"{server.url}/d", "com.n03")
@@ -370,6 +405,18 @@ def test_a_server_that_sends_other_bytes_is_refused(ranked, server, monkeypatch)
     server.RequestHandlerClass = Other
     with pytest.raises(InputError, match="sends another range than it was asked for"):
         published.node("com.n03")
+
+
+def test_s3(ranked, server, tmp_path, monkeypatch):
+    for name in ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_ROLE_ARN", "AWS_ENDPOINT_URL_S3"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+    (tmp_path / "bucket").mkdir()
+    shutil.copytree(tmp_path / "d", tmp_path / "bucket/d")
+    there, here = PublishedGraph.open("s3://bucket/d"), PublishedGraph.open(tmp_path / "d")
+    assert list(there.links("com.n03", "in")) == list(here.links("com.n03", "in"))
+    assert there.top("pagerank", 5) == here.top("pagerank", 5)
+    assert there.bytes_read == here.bytes_read
 
 
 def test_where_there_is_none(server, tmp_path):

@@ -349,8 +349,10 @@ def links(folder: Path | str, page: str, template: bool, as_json: bool) -> None:
     if nodes is not None:
         number = node_at(nodes, page, folder)
         answer: dict[str, Any] = {"node": number}
-        answer["inlinks"] = [row._asdict() for row in nodes.links(number, "in")]
-        answer["outlinks"] = [row._asdict() for row in nodes.links(number, "out")]
+        for key, rows in (("inlinks", nodes.links(number, "in")), ("outlinks", nodes.links(number, "out"))):
+            # As text, the links of a hub are printed as they are read.
+            others = (row._asdict() for row in rows)
+            answer[key] = list(others) if as_json else others
     else:
         answer = _of_page(folder, page)
         if kinds is not None:
