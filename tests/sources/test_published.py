@@ -462,6 +462,9 @@ WRONG = {
     "no table": lambda index: index["tables"].pop("arcs_by_target"),
     "many nodes": lambda index: index["graph"].update(nodes=2**70),
     "columns": lambda index: index["rankings"]["pagerank"].update(columns=[]),
+    "a column of nodes": lambda index: index["rankings"]["pagerank"].update(columns=["name"]),
+    "no bound": lambda index: index["rankings"]["pagerank"].update(error_bound="little"),
+    "no version": lambda index: index.update(version="1"),
     "a name": lambda index: index["rankings"].update({"\x1b[2J": index["rankings"]["pagerank"]}),
     "no graph": lambda index: index.pop("graph"),
 }

@@ -195,6 +195,8 @@ class PublishedGraph:
                 raise FolderError(
                     f"{where} has format version {version} and this inlink reads up to {FORMAT}: upgrade inlink"
                 )
+            if version != FORMAT:
+                raise ValueError(f"version {version!r:.20}")
             index = msgspec.convert(description, _Index)
             _check(index)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -554,7 +556,7 @@ class PublishedGraph:
         """
         pa = load("pyarrow", "arrow", "Parquet")
         metadata, columns = self._footer(table, part)
-        missing = (0, self.num_nodes) if column.endswith("_id") else (None, None)
+        missing = (None, None) if table == NODES else (0, self.num_nodes)
         bounds = []
         for group in range(metadata.num_row_groups):
             try:
@@ -642,8 +644,10 @@ def _check(index: _Index) -> None:
     if [part.id for part in parts] != list(accumulate((part.rows for part in parts[:-1]), initial=0)):
         raise ValueError("the ids of nodes")
     for name, ranking in index.rankings.items():
-        if not (name.isprintable() and len(ranking.columns) in (1, 2)):
+        own = {"id", "name", "crawled", *_BASIC} & set(ranking.columns)
+        if own or not (name.isprintable() and len(ranking.columns) in (1, 2)):
             raise ValueError("the rankings")
+        _stored(ranking, np.empty(0))
 
 
 def _labels(ranking: _Described) -> list[str]:
