@@ -309,7 +309,7 @@ def test_top_reads_the_groups_with_the_best_values(large, server, tmp_path):
     _, *reads = spans(server)
     parts = len(list((tmp_path / "d/nodes").iterdir()))
     # A group that holds none of the best four is not read.
-    assert len(reads) <= parts + 4 + 2 * 3 < parts + 8000 // 512
+    assert len(reads) <= parts + 4 + 3 < parts + 8000 // 512
 
 
 def test_find_reads_all_names_and_no_arcs(large, server):

@@ -19,7 +19,7 @@ import json
 import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 
@@ -53,6 +53,7 @@ _MOST_ROWS = 1 << 20
 _FOOTERS, _KEPT = 64, 4
 _COUNT = Parameter(name="count", kind=int, at_least=0)
 _BASIC = ("outdegree", "indegree")
+_TEXTS = ("name", "source", "target")
 
 
 class _Part(msgspec.Struct):
@@ -276,7 +277,7 @@ class PublishedGraph:
                 left -= high - low
                 if left < 0 or (ids[low:high] >= self.num_nodes).any():
                     self._damaged(table, part, "it does not fit the nodes")
-                texts = _texts(names[0][low:high]) if names else [None] * (high - low)
+                texts = map(decode, names[0][low:high].to_pylist()) if names else repeat(None)
                 yield from map(NamedNode, ids[low:high].tolist(), texts)
         if left:
             raise DamageError(f"{self.place}: {table} lacks {counted(left, 'arc')} of node {number}")
@@ -346,7 +347,10 @@ class PublishedGraph:
         # Whether the last place is certain depends on the value after it.
         numbers, best = self._best(described.columns[hubs], count + 1)
         numbers = numbers[:count]
-        _, names, *columns = self._rows(numbers.tolist(), described.columns)
+        # A single column was read already.
+        both = described.columns if len(described.columns) == 2 else []
+        _, names, *columns = self._rows(numbers.tolist(), both)
+        columns = columns or [best]
         places = None if hubs else _stored(described, best).places(len(numbers))
         rows = [
             RankedNode(
@@ -392,8 +396,7 @@ class PublishedGraph:
             for group, (first, rows) in enumerate(self._spans(part)):
                 (names,) = self._columns(NODES, part, group, ["name"])
                 at = matches(column_of(names)).tolist()
-                texts = _texts(names.take(at)) if at else []
-                yield [(first + row, text) for row, text in zip(at, texts, strict=True)], first + rows
+                yield [(first + row, decode(names[row].as_py())) for row in at], first + rows
 
     # -- nodes -----------------------------------------------------------------------------------------------
 
@@ -451,8 +454,9 @@ class PublishedGraph:
             if (have["id"][at] != at + first).any():
                 self._damaged(NODES, part, "its ids are not those of its rows")
             if named:
-                for k, text in zip(rows, _texts(have["name"].take(at.tolist())), strict=True):
-                    texts[k] = text
+                # Arrow's `take` would import pandas.
+                for k, row in zip(rows, at.tolist(), strict=True):
+                    texts[k] = decode(have["name"][row].as_py())
             for filled, column in zip(values, columns, strict=True):
                 for k, value in zip(rows, have[column][at].tolist(), strict=True):
                     filled[k] = value
@@ -608,7 +612,7 @@ class PublishedGraph:
             if any(len(array) != rows.num_rows or array.null_count for array in arrays):
                 self._damaged(table, part, "its rows cannot be read")
             values = [
-                array.cast(pa.binary()) if name in ("name", "source", "target") else array.to_numpy(False)
+                _values(array.view(pa.binary()) if name in _TEXTS else array)
                 for name, array in zip(names, arrays, strict=True)
             ]
         except (pa.ArrowException, OSError, ValueError, TypeError, EOFError, MemoryError) as error:
@@ -677,8 +681,16 @@ def _file_in(place: str, name: str) -> str:
     return f"{url.rstrip('/')}/{name}{mark}{query}"
 
 
-def _texts(names: Any) -> list[str]:
-    return [decode(name) for name in names.to_pylist()]
+def _values(array: Any) -> Any:
+    """Return an array of Arrow as NumPy's if it has numbers.
+
+    Arrow's methods `to_numpy` and `cast` would import pandas and Arrow's functions, which takes half a second.
+    """
+    pa = load("pyarrow", "arrow", "Parquet")
+    if array.type == pa.binary():
+        return array
+    # DLPack has no booleans.
+    return np.array(array.to_pylist(), bool) if array.type == pa.bool_() else np.from_dlpack(array)
 
 
 def _brief(error: BaseException) -> str:
