@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from inlink.replaying.replay import replay
     from inlink.sources.diff import diff
     from inlink.sources.publish import publish
+    from inlink.sources.published import PublishedGraph
     from inlink.sources.read import read
     from inlink.sources.write import write_graph as write
 
@@ -51,6 +52,7 @@ _HOMES = {
     "Graph": ("inlink.graph.graph", "Graph"),
     "InlinkError": ("inlink.errors", "InlinkError"),
     "Politeness": ("inlink.frontier.settings", "Politeness"),
+    "PublishedGraph": ("inlink.sources.published", "PublishedGraph"),
     "RankChanges": ("inlink.rank.whatif", "RankChanges"),
     "Ranking": ("inlink.rank.ranking", "Ranking"),
     "Rules": ("inlink.frontier.rules", "Rules"),
@@ -92,6 +94,7 @@ __all__ = [
     "Graph",
     "InlinkError",
     "Politeness",
+    "PublishedGraph",
     "RankChanges",
     "Ranking",
     "Rules",

@@ -1,7 +1,9 @@
 """The memory that is left, by the system and by cgroups, and what graphs of numbers may take of it."""
 
+import resource
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import scipy.sparse
 import inlink
 from inlink import plot
 from inlink.base import memory
+from inlink.base.memory import memory_bounded
 from inlink.errors import ParameterError
 from inlink.graph.components import components
 from inlink.graph.cores import core_numbers
@@ -338,3 +341,20 @@ print(inlink.read(sys.argv[1]).num_nodes)
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{memory.FREE_NODES}\n"
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/statm").exists(), reason="the system does not tell the size of a process"
+)
+def test_allocations_are_bounded_in_the_block_only():
+    def work():
+        with pytest.raises(MemoryError), memory_bounded(1 << 28):
+            bytearray(1 << 30)
+        with memory_bounded(1 << 28):
+            assert len(bytearray(1 << 20)) == 1 << 20
+
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: work(), range(20)))
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+    assert len(bytearray(1 << 30)) == 1 << 30

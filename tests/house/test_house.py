@@ -141,6 +141,7 @@ def test_public_names_are_these():
         "Graph",
         "InlinkError",
         "Politeness",
+        "PublishedGraph",
         "RankChanges",
         "Ranking",
         "Rules",

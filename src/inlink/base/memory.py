@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Lock
 
 from inlink.errors import ParameterError
 
@@ -21,6 +22,7 @@ BYTES_A_NODE = 24
 _BYTES_FOR_NODE = 8
 # Less memory is not asked for. Reading the limits takes a tenth of a millisecond.
 _LITTLE = 1 << 26
+_bounding = Lock()
 
 
 def memory_left() -> int | None:
@@ -85,6 +87,36 @@ def require_memory(needed: int, what: str) -> None:
             f"{what} need {needed / 1e6:,.0f} MB of memory, and {left / 1e6:,.0f} MB are left (the limits of cgroups "
             "count). Use a machine with more memory, or raise the limit."
         )
+
+
+@contextmanager
+def memory_bounded(more: int) -> Iterator[None]:
+    """Let allocations in the block fail if they need more than ``more`` bytes beyond what the process has reserved.
+
+    It is for libraries that unpack foreign data without a bound of their own. The bound is on address space and needs
+    Linux; other systems have none. It holds for all threads of the process for this time, and one block runs at a time.
+
+    Raises
+    ------
+    MemoryError
+        Libraries raise it, or their own error, for an allocation that fails.
+    """
+    with _bounding:
+        try:
+            pages = int((ROOT / "proc/self/statm").read_text().split()[0])
+        except OSError:
+            yield
+            return
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        bound = pages * resource.getpagesize() + more
+        lowest = min([bound, *(limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY)])
+        resource.setrlimit(resource.RLIMIT_AS, (lowest, hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def check_nodes(nodes: int, size: int | None, place: str, max_node: int | None) -> None:

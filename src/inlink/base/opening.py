@@ -12,7 +12,7 @@ import numpy as np
 
 from inlink.base.arrays import UInt8Array
 from inlink.base.progress import Work, track
-from inlink.base.remote import is_remote
+from inlink.base.remote import Stamp, is_remote
 from inlink.errors import DamageError, FormatError, InputError
 
 STDIN = "-"
@@ -43,6 +43,34 @@ def open_binary(path: str | os.PathLike[str]) -> io.BufferedReader:
         return io.BufferedReader(_StandardInput())
     try:
         return Path(path).open("rb")
+    except OSError as error:
+        raise InputError(f"{os.fspath(path)}: cannot be read ({error.strerror})") from None
+
+
+def read_span(path: str | os.PathLike[str], span: range) -> tuple[bytes, Stamp]:
+    """Return bytes of a file or of a file behind a URL, and the stamp of the file.
+
+    Parameters
+    ----------
+    path : path-like
+        The file, or its URL, whose server must support range requests.
+    span : range
+        The places of the bytes, in steps of 1. There are fewer bytes if the file ends before them.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        If the file cannot be read, or the server sends no ranges.
+    """
+    if is_remote(path):
+        from inlink.base.urlfiles import remote_span
+
+        return remote_span(str(path), span)
+    try:
+        with Path(path).open("rb") as file:
+            facts = os.fstat(file.fileno())
+            file.seek(span.start)
+            return file.read(len(span)), Stamp(facts.st_size, str(facts.st_mtime_ns))
     except OSError as error:
         raise InputError(f"{os.fspath(path)}: cannot be read ({error.strerror})") from None
 

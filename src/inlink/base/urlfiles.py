@@ -39,11 +39,19 @@ _wait = time.sleep
 
 
 class HttpStream(io.RawIOBase):
-    """The body of a URL. A cut connection is opened again at the byte where it was cut."""
+    """The body of a URL, or a span of it. A cut connection is opened again at the byte where it was cut.
 
-    def __init__(self, url: str) -> None:
+    Parameters
+    ----------
+    url : str
+    span : range or None
+        The bytes to read, which are at least one. None: all.
+    """
+
+    def __init__(self, url: str, span: range | None = None) -> None:
         self.name = url
-        self._at = 0
+        self._span = span
+        self._at = self._first = 0 if span is None else span.start
         self._answer: Any = None
         self._failures = 0
         self.stamp = Stamp(-1, "")
@@ -55,6 +63,10 @@ class HttpStream(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Fill a buffer as far as bytes have come, and return their number; 0 at the end."""
+        if self._span is not None:
+            buffer = memoryview(buffer)[: self._span.stop - self._at]
+            if not len(buffer):
+                return 0
         while True:
             if self._answer is None:
                 self._connect()
@@ -96,7 +108,9 @@ class HttpStream(io.RawIOBase):
 
     def _connect(self) -> None:
         headers = {"User-Agent": "inlink", "Accept-Encoding": "identity"}
-        if self._at:
+        if self._span is not None:
+            headers["Range"] = f"bytes={self._at}-{self._span.stop - 1}"
+        elif self._at:
             headers["Range"] = f"bytes={self._at}-"
         while self._answer is None:
             try:
@@ -118,9 +132,18 @@ class HttpStream(io.RawIOBase):
         """Take the first answer's stamp, or check that a later answer goes on with the same file."""
         head = self._answer.headers
         version = head.get("ETag") or head.get("Last-Modified") or ""
-        if not self._at:
-            self.stamp = Stamp(_number(head.get("Content-Length", "")), version)
-            return
+        if self._span is not None and self._answer.status != 206:
+            self._hang_up()
+            raise InputError(
+                f"{self.name}: the server sends whole files only, no ranges: download them and name the folder"
+            )
+        if self._at == self._first:
+            size = head.get("Content-Length", "")
+            if self._span is not None:
+                size = head.get("Content-Range", "").rpartition("/")[2]
+            self.stamp = Stamp(_number(size), version)
+            if self._span is None:
+                return
         if version != self.stamp.version:
             self._hang_up()
             raise InputError(f"{self.name} was replaced on the server while it was read: read it again")
@@ -146,15 +169,15 @@ class HttpStream(io.RawIOBase):
 
 
 class S3Stream(io.RawIOBase):
-    """A file on S3. Each part is a request, which obstore repeats if it fails."""
+    """A file on S3, or a span of it. Each part is a request, which obstore repeats if it fails."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, span: range | None = None) -> None:
         self.name = url
         self._store, self._key = _s3(url)
-        self._at = 0
         with _readable(url):
             meta = self._store.head(self._key)
         self.stamp = Stamp(meta["size"], meta["e_tag"] or "")
+        self._at, self._stop = (0, self.stamp.size) if span is None else (span.start, span.stop)
 
     def readable(self) -> bool:
         """Return True."""
@@ -162,14 +185,14 @@ class S3Stream(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Fill a buffer as far as the file goes, and return the number of bytes; 0 at the end."""
-        end = min(self._at + len(buffer), self.stamp.size)
+        end = min(self._at + len(buffer), self._stop, self.stamp.size)
         count = end - self._at
-        if count:
+        if count > 0:
             options = {"range": (self._at, end), "if_match": self.stamp.version or None}
             with _readable(self.name):
                 buffer[:count] = self._store.get(self._key, options=options).bytes()
             self._at = end
-        return count
+        return max(count, 0)
 
     def readall(self) -> bytes:
         """Return the rest of the file. The method of RawIOBase would make a request for each 8 KiB."""
@@ -222,9 +245,9 @@ def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0]
 
 
-def _stream(url: str) -> HttpStream | S3Stream:
+def _stream(url: str, span: range | None = None) -> HttpStream | S3Stream:
     url = restored(url)
-    return S3Stream(url) if url.lower().startswith("s3://") else HttpStream(url)
+    return S3Stream(url, span) if url.lower().startswith("s3://") else HttpStream(url, span)
 
 
 def open_remote(url: str) -> io.BufferedReader:
@@ -239,6 +262,21 @@ def open_remote(url: str) -> io.BufferedReader:
     """
     stream = _stream(url)
     return io.BufferedReader(stream, _S3_BLOCK if isinstance(stream, S3Stream) else _BLOCK)
+
+
+def remote_span(url: str, span: range) -> tuple[bytes, Stamp]:
+    """Return bytes of a remote file, fewer if the file ends before them, and the stamp of the file.
+
+    Raises
+    ------
+    inlink.errors.InputError, inlink.errors.MissingExtraError
+        As :func:`open_remote`, and if the server sends no ranges.
+    """
+    with _stream(url, span) as stream:
+        data = bytearray()
+        while len(data) < len(span) and (part := stream.read(min(len(span) - len(data), _S3_BLOCK))):
+            data += part
+        return bytes(data), stream.stamp
 
 
 def stamp_of(url: str) -> Stamp:

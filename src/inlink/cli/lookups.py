@@ -14,15 +14,16 @@ import msgspec
 from inlink.base.table import printable
 from inlink.cli.changes import change_row, described, without_link
 from inlink.cli.options import as_of_option, crawl_argument, json_option, set_option, settings_given
-from inlink.cli.remote import FolderOrUrl, refuse_url, view_of
+from inlink.cli.remote import FolderOrUrl, is_crawl, is_url, refuse_url, view_of
 from inlink.cli.show import note, say, say_fields, say_rows, show_answer, show_json, show_reading, show_table
-from inlink.errors import ParameterError, UnknownNodeError
+from inlink.errors import FolderError, ParameterError, UnknownNodeError
 
 if TYPE_CHECKING:
     from inlink.audit.templates import LinkKinds
     from inlink.client.remote import RemoteCrawl
     from inlink.crawl.view import CrawlView
     from inlink.graph.graph import Graph
+    from inlink.sources.lookups import LookUps
     from inlink.store.page import Page
     from inlink.urls.matching import Kind
 
@@ -63,9 +64,10 @@ def kinds_of(place: Path | str, moment: str | None = None) -> "LinkKinds":
     """
     from inlink.audit.templates import LinkKinds
     from inlink.cli.remote import then
+    from inlink.sources.dataset import is_published
 
     refuse_url(place, "--template reads all visits: run it on the machine where the crawl's folder is")
-    if names_graph(place):
+    if names_graph(place) or is_published(place):
         raise ParameterError(f"{place} is a graph: --template applies only to crawls")
     return LinkKinds(place if moment is None else then(place, moment).folder)
 
@@ -99,6 +101,34 @@ def names_graph(place: Path | str) -> TypeGuard[Path]:
     return isinstance(place, Path) and (is_graph(place) or is_source(place))
 
 
+def lookups_at(place: Path | str) -> "LookUps | None":
+    """The look-ups of a graph, a file, which is read into a temporary folder, or a published graph; else None.
+
+    Then the place can only be a crawl.
+
+    Raises
+    ------
+    inlink.errors.InlinkError
+        If it cannot be read.
+    """
+    from inlink.sources.dataset import is_published
+
+    if is_published(place) and not is_crawl(str(place)):
+        from inlink.sources.published import PublishedGraph
+
+        try:
+            return PublishedGraph.open(place)
+        except FolderError as error:
+            if is_url(place):
+                raise FolderError(f"{error}. The URL of a crawl ends with /v1/crawls/NAME.") from None
+            raise
+    if names_graph(place):
+        from inlink.sources.lookups import GraphLookUps
+
+        return GraphLookUps(graph_at(place))
+    return None
+
+
 def label(graph: "Graph", node: int) -> str:
     """The name of a node, or its number in a graph without names, with control characters escaped."""
     return str(node) if graph.names is None else printable(graph.names[node])
@@ -119,9 +149,14 @@ def page_rows(ask: Callable[[str | None], Any]) -> Iterator[Row]:
 
 def node_in(graph: "Graph", name: str, place: Path) -> int:
     """Look up a node, by the end of its name too."""
-    from inlink.graph.neighbours import node_of
+    from inlink.sources.lookups import GraphLookUps
 
-    return _asked(partial(node_of, graph), partial(_nodes, graph), name, place)
+    return node_at(GraphLookUps(graph), name, place)
+
+
+def node_at(nodes: "LookUps", name: str, place: Path | str) -> int:
+    """Look up a node, by the end of its name too if that is cheap."""
+    return _asked(nodes.node, partial(_nodes, nodes) if nodes.suggests else None, name, place)
 
 
 def asked(
@@ -135,10 +170,11 @@ _MOST = 4
 """Number of candidates after which a search ends."""
 
 
-def _asked(ask: Callable[[str], Answer], search: "Search", name: str, place: Path | str) -> Answer:
+def _asked(ask: Callable[[str], Answer], search: "Search | None", name: str, place: Path | str) -> Answer:
     """Ask about a page or node. If no page has that name, ask about the only page whose URL ends with it.
 
-    Whole parts of a path come first: ``a.html`` is ``https://example.org/a.html``, even if there is a ``…/data.html``.
+    Without ``search``, no other names are searched. Whole parts of a path come first: ``a.html`` is
+    ``https://example.org/a.html``, even if there is a ``…/data.html``.
 
     Raises
     ------
@@ -148,7 +184,7 @@ def _asked(ask: Callable[[str], Answer], search: "Search", name: str, place: Pat
     try:
         return ask(name)
     except UnknownNodeError:
-        names, is_end = _candidates(search, name)
+        names, is_end = ([], True) if search is None else _candidates(search, name)
         if len(names) == 1 and is_end:
             note(f"{name} is {names[0]}")
             return ask(names[0])
@@ -186,6 +222,7 @@ def resolver(graph: "Graph", place: Path) -> Callable[[str, bool], str]:
     unchanged, searches only for names that end with whole parts of a path, and does not search for parts of URLs.
     """
     from inlink.graph.neighbours import node_of
+    from inlink.sources.lookups import GraphLookUps
 
     @cache
     def full_name(name: str, may_be_new: bool) -> str:
@@ -195,7 +232,7 @@ def resolver(graph: "Graph", place: Path) -> Callable[[str, bool], str]:
         except UnknownNodeError:
             if may_be_new and "://" in name:
                 return name
-            names, is_end = _candidates(partial(_nodes, graph), name, whole_parts=may_be_new)
+            names, is_end = _candidates(partial(_nodes, GraphLookUps(graph)), name, whole_parts=may_be_new)
             if len(names) == 1 and is_end:
                 note(f"{name} is {names[0]}")
                 return names[0]
@@ -253,8 +290,9 @@ def find(
     if glob and text:
         raise click.UsageError("--glob and --text cannot be combined: give one of them")
     kind: Kind = "glob" if glob else "text" if text else "regex"
-    if names_graph(folder):
-        parts, names = _nodes(graph_at(folder), expression, kind), "names"
+    nodes = lookups_at(folder)
+    if nodes is not None:
+        parts, names = _nodes(nodes, expression, kind), "names"
     else:
         from inlink.crawl.arguments import MOST_ROWS
 
@@ -294,11 +332,9 @@ def _pages(view: "CrawlView | RemoteCrawl", most: int, expression: str, kind: "K
         yield [{"page": row.page, "url": row.url} for row in part.rows], part.searched, part.known
 
 
-def _nodes(graph: "Graph", expression: str, kind: "Kind") -> Matches:
-    from inlink.graph import neighbours
-
-    for nodes, searched in neighbours.find(graph, expression, kind):
-        yield [{"node": node, "name": name} for node, name in nodes], searched, graph.num_nodes
+def _nodes(nodes: "LookUps", expression: str, kind: "Kind") -> Matches:
+    for matches, searched in nodes.find(expression, kind):
+        yield [{"node": node, "name": name} for node, name in matches], searched, nodes.num_nodes
 
 
 @click.command()
@@ -309,12 +345,14 @@ def _nodes(graph: "Graph", expression: str, kind: "Kind") -> Matches:
 def links(folder: Path | str, page: str, template: bool, as_json: bool) -> None:
     """Print the pages that link to a page, and the pages that it links to. For a crawl: of each page's latest visit."""
     kinds = kinds_of(folder) if template else None
-    if names_graph(folder):
-        graph = graph_at(folder)
-        number = node_in(graph, page, folder)
+    nodes = lookups_at(folder)
+    if nodes is not None:
+        number = node_at(nodes, page, folder)
         answer: dict[str, Any] = {"node": number}
-        for name, row in (("inlinks", graph.inlinks), ("outlinks", graph.outlinks)):
-            answer[name] = list(node_rows(graph, row(number).tolist()))
+        for key, rows in (("inlinks", nodes.links(number, "in")), ("outlinks", nodes.links(number, "out"))):
+            # As text, the links of a hub are printed as they are read.
+            others = (row._asdict() for row in rows)
+            answer[key] = list(others) if as_json else others
     else:
         answer = _of_page(folder, page)
         if kinds is not None:
@@ -485,8 +523,13 @@ def page(folder: Path | str, page: str, as_json: bool) -> None:
 
     For a page of a crawl: state, score, depth, crawls. For a node of a graph: links, and values in stored rankings.
     """
-    if names_graph(folder):
-        _show_node(folder, page, as_json)
+    nodes = lookups_at(folder)
+    if nodes is not None:
+        facts = nodes.facts(node_at(nodes, page, folder))
+        show_answer(vars(facts) | {"damaged": list(facts.damaged)}, as_json, _say_node)
+        # The other rankings are shown before the error of the first damaged one.
+        if facts.damaged:
+            raise next(iter(facts.damaged.values()))
         return
     view = view_of(folder)
 
@@ -514,39 +557,6 @@ def _say_page(fields: dict[str, Any]) -> None:
     facts = fields.pop("facts")
     read = {} if facts is None else msgspec.to_builtins(facts)
     say_fields((fields | times | read).items(), 17)
-
-
-def _show_node(folder: Path, name: str, as_json: bool) -> None:
-    """Print the data of a node: its name, numbers of links, and values in the rankings of the graph's folder.
-
-    Damaged rankings are named in the JSON. The error of the first is raised at the end.
-    """
-    from inlink.base.folder import Folder
-    from inlink.errors import FolderError
-    from inlink.rank.ranking import FORMAT, KIND, Ranking
-
-    graph = graph_at(folder)
-    node = node_in(graph, name, folder)
-    fields: dict[str, Any] = {
-        "node": node,
-        "name": None if graph.names is None else graph.names[node],
-        "inlinks": len(graph.inlinks(node)),
-        "outlinks": len(graph.outlinks(node)),
-        "crawled": None if graph.crawled is None else bool(graph.crawled[node]),
-    }
-    rankings: dict[str, dict[str, float]] = {}
-    damaged: dict[str, FolderError] = {}
-    for header in sorted(folder.glob("rankings/[!.]*/header.json")):
-        ranking = header.parent.name
-        try:
-            if Folder(header.parent, KIND, FORMAT).header.meta.get("graph_uuid") == graph.uuid:
-                columns = Ranking.load(graph, ranking).columns
-                rankings[ranking] = {column: float(values[node]) for column, values in columns.items()}
-        except FolderError as error:
-            damaged[ranking] = error
-    show_answer({**fields, "rankings": rankings, "damaged": list(damaged)}, as_json, _say_node)
-    if damaged:
-        raise next(iter(damaged.values()))
 
 
 def _say_node(answer: dict[str, Any]) -> None:

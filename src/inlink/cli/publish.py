@@ -1,9 +1,11 @@
 """``inlink publish``: a graph and its rankings as a data set for others."""
 
+from itertools import groupby
 from pathlib import Path
 
 import click
 
+from inlink.base.table import counted
 from inlink.cli.options import Output, graph_argument
 from inlink.cli.show import say
 
@@ -26,5 +28,11 @@ def publish(
     from inlink.sources.crawlgraph import graph_in
     from inlink.sources.publish import publish as publish_
 
-    for path in publish_(graph_in(graph), output, rankings=rankings or None, title=title, licence=licence):
-        say(f"{path}: {path.stat().st_size:,} bytes")
+    paths = publish_(graph_in(graph), output, rankings=rankings or None, title=title, licence=licence)
+    for folder, files in groupby(paths, lambda path: path.parent):
+        sizes = [(path, path.stat().st_size) for path in files]
+        if folder != output:
+            say(f"{folder}: {counted(len(sizes), 'part')}, {sum(size for _, size in sizes):,} bytes")
+            continue
+        for path, size in sizes:
+            say(f"{path}: {size:,} bytes")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inlink.base.table import printable
+from inlink.cli.lookups import lookups_at
 from inlink.cli.options import Output, as_of_option, as_of_options, json_option, number_option
 from inlink.cli.rank import ranked_then
 from inlink.cli.remote import FolderOrUrl, Ranks, view_of
@@ -71,33 +72,26 @@ def top(
         name = f"{name}-content"
     if moment is not None:
         graph = ranked_then(graph, name, moment)
-    from inlink.rank.certain import best_nodes
-    from inlink.rank.ranking import Ranking
     from inlink.store.reader import is_crawl
 
     rows: list[dict[str, object]] = []
-    if content and isinstance(graph, Path):
-        if not is_crawl(graph):
-            raise ParameterError(f"{graph} is a graph: --content applies only to crawls")
-        if not (graph / "rankings" / name).exists():
-            raise ParameterError(
-                f"{graph} has no ranking {name!r}: make it with inlink rank {graph} --content"
-            )
-    if isinstance(graph, str) or is_crawl(graph):
+    nodes = None if is_crawl(graph) else lookups_at(graph)
+    if content and nodes is not None:
+        raise ParameterError(f"{graph} is a graph: --content applies only to crawls")
+    if content and isinstance(graph, Path) and not (graph / "rankings" / name).exists():
+        raise ParameterError(f"{graph} has no ranking {name!r}: make it with inlink rank {graph} --content")
+    if nodes is None:
         rows, algorithm = _best_pages(graph, where, name, count, hubs, uncrawled, foreign, as_json)
     elif uncrawled or foreign:
         raise ParameterError(f"{graph} is a graph: --uncrawled and --foreign apply only to crawls")
     else:
-        ranking = Ranking.load(graph, name)
-        algorithm = ranking.algorithm
-        names, places = ranking.names, None if hubs else ranking.places(count)
-        for place, node in enumerate(best_nodes(ranking.hubs if hubs else ranking.values, count).tolist(), 1):
-            label = node if names is None else names[node]
-            row: dict[str, object] = {"place": place, "node": label, "value": float(ranking.values[node])}
-            if "hubs" in ranking.columns:
-                row["hub"] = float(ranking.hubs[node])
-            if places is not None:
-                row["certain"] = bool(places.certain[place - 1])
+        best, algorithm = nodes.top(name, count, hubs=hubs)
+        for ranked in best:
+            label = ranked.node if ranked.name is None else ranked.name
+            row: dict[str, object] = {"place": ranked.place, "node": label, "value": ranked.value}
+            row |= {
+                key: getattr(ranked, key) for key in ("hub", "certain") if getattr(ranked, key) is not None
+            }
             rows.append(row)
     if as_json:
         show_json(rows)

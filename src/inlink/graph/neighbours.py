@@ -50,26 +50,33 @@ def node_of(graph: Graph, text: str) -> int:
     inlink.errors.UnknownNodeError
         If there is no such node.
     """
-    names = graph.names
-    if names is not None:
-        other = None
-        if graph.level == "page":
-            other = canonical(text)
-        elif graph.level is not None:
-            other = reverse_host(text)
-        for name in (text, other):
-            if name is not None and name in names:
-                return names.find(name)
-    number = -1
-    if _NUMBER.fullmatch(text):
-        number = int(text, 16)
-    elif names is None and text.isascii() and text.isdigit() and len(text) <= 10:
-        number = int(text)
-    if not 0 <= number < graph.num_nodes:
+    if graph.names is not None:
+        for name in names_for(text, graph.level):
+            if name in graph.names:
+                return graph.names.find(name)
+    number = number_for(text, graph.names is not None)
+    if number is None or number >= graph.num_nodes:
         raise UnknownNodeError(
             f"{text!r} is not known in {graph.path or 'the graph'}: search with `inlink find`"
         )
     return number
+
+
+def names_for(text: str, level: str | None) -> list[str]:
+    """Return the names that a text may stand for: itself, its canonical form in a graph of pages, or reversed."""
+    other = None
+    if level == "page":
+        other = canonical(text)
+    elif level is not None:
+        other = reverse_host(text)
+    return [text] if other is None or other == text else [text, other]
+
+
+def number_for(text: str, named: bool) -> int | None:
+    """Return the number of a node that a text may be: 16 hexadecimal digits, or decimal if nodes have no names."""
+    if _NUMBER.fullmatch(text):
+        return int(text, 16)
+    return int(text) if not named and text.isascii() and text.isdigit() and len(text) <= 10 else None
 
 
 def near(

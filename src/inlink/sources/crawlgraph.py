@@ -14,10 +14,12 @@ import numpy as np
 
 from inlink.base.arrays import AnyArray
 from inlink.base.progress import track
+from inlink.errors import FolderError
 from inlink.graph.batches import ArcBatch
 from inlink.graph.graph import Graph
 from inlink.graph.names import Names
 from inlink.graph.source import Source
+from inlink.sources.dataset import is_published
 from inlink.store.blocks import ARCS, COLUMNS, arcs_of, crawled_rows, fact_columns, page_columns, url_blocks
 from inlink.store.format import NO_PAGE
 from inlink.store.pages import Pages
@@ -102,9 +104,13 @@ def graph_in(path: str | os.PathLike[str]) -> Graph:
     Raises
     ------
     inlink.errors.FolderError
-        If the folder holds neither.
+        If the folder holds neither, or a published graph.
     """
     if not is_crawl(path):
+        if is_published(path):
+            raise FolderError(
+                f"{path} is a published graph, for `inlink links`, `page`, `top`, `find`: name the graph's own folder"
+            )
         return Graph.open(path)
     # Most graphs are only opened, and the modules that build a graph take long to import.
     from inlink.graph.build import build_graph

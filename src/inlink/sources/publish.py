@@ -1,25 +1,31 @@
 """Publish a graph and its rankings as a data set: Parquet tables, a card that describes them, and checksums.
 
-========================== ======================================================================================
-``nodes.parquet``          ``id``, ``name``, ``outdegree``, ``indegree`` and a column for each ranking, by name
-``arcs_by_source.parquet`` ``source``, ``target`` (names), ``source_id``, ``target_id`` and perhaps ``weight``
-``arcs_by_target.parquet`` the same arcs by target, so that the links to a node stand together
-``README.md``              the card: what the tables hold, how they were made, their limits and their licence
-``SHA256SUMS``             for ``sha256sum --check SHA256SUMS``
-========================== ======================================================================================
+=================== =============================================================================================
+``nodes/``          ``id``, ``name``, ``outdegree``, ``indegree``, perhaps ``crawled``, and a column for each ranking
+``arcs_by_source/`` ``source``, ``target`` (names), ``source_id``, ``target_id`` and perhaps ``weight``
+``arcs_by_target/`` the same arcs by target, so that the links to a node stand together
+``index.json``      the description of the graph and of its rankings, and the parts of each table
+``sources.txt``     what the graph was built from, a line each
+``README.md``       the card: what the tables hold, how they were made, their limits and their licence
+``SHA256SUMS``      for ``sha256sum --check SHA256SUMS``
+=================== =============================================================================================
 
 Ids count the nodes in the byte order of their names. Without names, nodes keep their numbers, and the columns with
-names are left out. The tables are sorted and have page indexes, so that a reader finds a node or its links without
-reading the whole table (https://parquet.apache.org/docs/file-format/pageindex/). The same graph gives the same bytes.
+names are left out. Each table is sorted, and cut into parts of 64 row groups: ``part-00000.parquet`` and so on. The
+index says where each part begins, and the footer of a part says where each row group begins. So a reader finds a node
+or its links by two small reads and a row group (:mod:`inlink.sources.published`). Page indexes
+(https://parquet.apache.org/docs/file-format/pageindex/) are for readers that use them. The same graph gives the same
+bytes.
 """
 
 import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -33,26 +39,35 @@ from inlink.base.table import counted
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.graph.names import Names
+from inlink.graph.names import Names, decode
 from inlink.graph.views import arcs_in_order
 from inlink.rank.ranking import Ranking, list_rankings
+from inlink.sources.dataset import (
+    BY_SOURCE,
+    BY_TARGET,
+    FIRST_BYTES,
+    FORMAT,
+    INDEX,
+    KEY,
+    NODES,
+    part_name,
+)
 from inlink.sources.rankings import load_ranking
 
 if TYPE_CHECKING:
     import pyarrow
 
-KEY = "inlink"
-"""The key of the description in each table's metadata. The value is JSON."""
-FORMAT = 1
-NODES, BY_SOURCE, BY_TARGET = "nodes.parquet", "arcs_by_source.parquet", "arcs_by_target.parquet"
-
-# Rows of a row group. A reader without page indexes reads whole groups. The footer of the file lists all groups.
-_NODES, _ARCS = 1 << 16, 1 << 18
+# Rows of a row group. Most readers read columns of a whole group.
+_NODES, _ARCS = 1 << 14, 1 << 16
+# Row groups of a part. The footer of the part lists them, in about 50 kB.
+_GROUPS = 64
 # Bytes of names in a row group: Arrow's strings have at most 2 GB in a column.
 _TEXT = 1 << 28
 # Rows between two entries of a page index.
 _PAGE = 1 << 13
-_OWN = ("id", "name", "outdegree", "indegree")
+_OWN = ("id", "name", "outdegree", "indegree", "crawled")
+# Inputs that the card names.
+_SOURCES = 10
 
 
 def publish(
@@ -115,15 +130,21 @@ def publish(
     order = None if graph.names is None else graph.names.order
     description = _description(graph, loaded)
     metadata = {KEY: json.dumps(description, sort_keys=True)}
+    sources = [_line(_without_folder(source)) for source in graph.meta.get("sources", [])]
     with new_folder(path) as work:
-        _write_nodes(work / NODES, graph, order, columns, metadata)
-        _write_arcs(work / BY_SOURCE, graph, order, ("source", "target"), metadata)
-        _write_arcs(work / BY_TARGET, graph.transpose(), order, ("target", "source"), metadata)
-        card = _card(title or _line(path.name), licence, description, graph.names is not None)
+        tables = {
+            NODES: _write_nodes(work, graph, order, columns, metadata),
+            BY_SOURCE: _write_arcs(work, BY_SOURCE, graph, order, metadata),
+            BY_TARGET: _write_arcs(work, BY_TARGET, graph.transpose(), order, metadata),
+        }
+        (work / INDEX).write_text(json.dumps(description | {"tables": tables}, sort_keys=True, indent=1))
+        (work / "sources.txt").write_text("".join(f"{source}\n" for source in sources), "utf-8")
+        card = _card(title or _line(path.name), licence, description, sources)
         (work / "README.md").write_text(card, "utf-8")
-        files = sorted(work.iterdir())
-        (work / "SHA256SUMS").write_text("".join(f"{_sha256(file)}  {file.name}\n" for file in files))
-    return [path / file.name for file in files] + [path / "SHA256SUMS"]
+        names = sorted(str(file.relative_to(work)) for file in work.rglob("*") if file.is_file())
+        sums = "".join(f"{_sha256(work / name)}  {name}\n" for name in names)
+        (work / "SHA256SUMS").write_text(sums)
+    return [path / name for name in [*names, "SHA256SUMS"]]
 
 
 def _columns(rankings: dict[str, Ranking], graph: Graph) -> dict[str, Float64Array]:
@@ -143,7 +164,7 @@ def _columns(rankings: dict[str, Ranking], graph: Graph) -> dict[str, Float64Arr
 
 
 def _description(graph: Graph, rankings: dict[str, Ranking]) -> dict[str, Any]:
-    """Return what the metadata of each table says. Of local inputs it has the file names, without their folders."""
+    """Return what the index and the metadata of each part say."""
     from inlink import __version__
 
     crawled = graph.crawled
@@ -166,9 +187,9 @@ def _description(graph: Graph, rankings: dict[str, Ranking]) -> dict[str, Any]:
             "level": graph.level,
             "nodes": graph.num_nodes,
             "arcs": graph.num_arcs,
+            "named": graph.names is not None,
             "weighted": graph.is_weighted,
             "crawled": None if crawled is None else int(np.count_nonzero(crawled)),
-            "sources": [_without_folder(source) for source in graph.meta.get("sources", [])],
             "skipped": graph.meta.get("skipped", {}),
         },
         "rankings": {
@@ -198,37 +219,79 @@ def _fields(pa: Any, graph: Graph, ends: Iterable[str]) -> list["pyarrow.Field"]
     return [pa.field(end, kind, nullable=False) for end in ends]
 
 
-def _written(
-    path: Path,
-    schema: "pyarrow.Schema",
-    batches: Iterable[list[Any]],
-    rows: int,
-    by: list[str],
-    metadata: dict[str, str],
-) -> None:
-    """Write a table whose rows are sorted by the columns of ``by``, at most ``rows`` of them in a row group."""
-    pa, pq = load("pyarrow", "arrow", "Parquet"), load("pyarrow.parquet", "arrow", "Parquet")
-    integers = [field.name for field in schema if pa.types.is_integer(field.type)]
-    texts = [field.name for field in schema if field.type in (pa.string(), pa.binary())]
-    with pq.ParquetWriter(
-        path,
-        schema,
-        compression="zstd",
-        use_dictionary=False,
-        column_encoding={
-            **dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
-            **dict.fromkeys(texts, "DELTA_BYTE_ARRAY"),
-        },
-        sorting_columns=[pq.SortingColumn(schema.get_field_index(name)) for name in by],
-        write_page_index=True,
-        max_rows_per_page=_PAGE,
-        store_schema=False,
-    ) as writer:
-        for columns in batches:
-            cast = [pa.array(column).cast(field.type) for column, field in zip(columns, schema, strict=True)]
-            writer.write_table(pa.Table.from_arrays(cast, schema=schema), row_group_size=rows)
-        # In the metadata of `schema`, it would need an Arrow schema in the file, which changes the type of strings.
-        writer.add_key_value_metadata(metadata)
+class _Table:
+    """Writes a table whose rows are sorted by the columns of ``by``, in parts. It is a context manager."""
+
+    def __init__(
+        self, folder: Path, name: str, schema: "pyarrow.Schema", by: list[str], metadata: dict[str, str]
+    ) -> None:
+        pa, pq = load("pyarrow", "arrow", "Parquet"), load("pyarrow.parquet", "arrow", "Parquet")
+        self.parts: list[dict[str, Any]] = []
+        self._folder, self._name, self._schema, self._metadata = folder, name, schema, metadata
+        self._groups = 0
+        self._writer: Any = None
+        integers = [field.name for field in schema if pa.types.is_integer(field.type)]
+        texts = [field.name for field in schema if field.type in (pa.string(), pa.binary())]
+        encodings = dict.fromkeys(integers, "DELTA_BINARY_PACKED") | dict.fromkeys(texts, "DELTA_BYTE_ARRAY")
+        self._options = {
+            "compression": "zstd",
+            "use_dictionary": False,
+            "column_encoding": encodings,
+            "sorting_columns": [pq.SortingColumn(schema.get_field_index(name)) for name in by],
+            "write_page_index": True,
+            "write_page_checksum": True,
+            "max_rows_per_page": _PAGE,
+            "store_schema": False,
+        }
+        (folder / name).mkdir()
+
+    def write(self, columns: list[Any], first: dict[str, Any]) -> None:
+        """Write a row group. ``first`` is what the index says of its first row if it begins a part."""
+        pa = load("pyarrow", "arrow", "Parquet")
+        if self._writer is None:
+            self._begin(first)
+        cast = [
+            pa.array(column).cast(field.type) for column, field in zip(columns, self._schema, strict=True)
+        ]
+        self._writer.write_table(
+            pa.Table.from_arrays(cast, schema=self._schema), row_group_size=len(columns[0])
+        )
+        self.parts[-1]["rows"] += len(columns[0])
+        self._groups += 1
+        if self._groups == _GROUPS:
+            self._end()
+
+    def _begin(self, first: dict[str, Any]) -> None:
+        path = self._folder / part_name(self._name, len(self.parts))
+        self._writer = load("pyarrow.parquet", "arrow", "Parquet").ParquetWriter(
+            path, self._schema, **self._options
+        )
+        self.parts.append({"rows": 0, **first})
+
+    def _end(self) -> None:
+        # In the metadata of the schema, it would need an Arrow schema in the file, which changes the type of strings.
+        self._writer.add_key_value_metadata(self._metadata)
+        self._writer.close()
+        with (self._folder / part_name(self._name, len(self.parts) - 1)).open("rb") as file:
+            # The last eight bytes are the length of the metadata before them, and a signature.
+            self.parts[-1]["bytes"] = file.seek(-8, os.SEEK_END) + 8
+            self.parts[-1]["footer"] = int.from_bytes(file.read(4), "little") + 8
+        self._groups, self._writer = 0, None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            if self._writer is not None:
+                with suppress(Exception):
+                    self._writer.close()
+            return
+        # An empty table has a part too, for readers that look for its columns.
+        if not self.parts:
+            self._begin({"id": 0})
+        if self._writer is not None:
+            self._end()
 
 
 def _row_groups(names: Names | None, rows: int, *columns: AnyArray) -> Iterator[slice]:
@@ -244,57 +307,67 @@ def _row_groups(names: Names | None, rows: int, *columns: AnyArray) -> Iterator[
 
 
 def _write_nodes(
-    path: Path,
+    folder: Path,
     graph: Graph,
     order: UInt32Array | None,
     columns: dict[str, Float64Array],
     metadata: dict[str, str],
-) -> None:
-    pa, names = load("pyarrow", "arrow", "Parquet"), graph.names
+) -> list[dict[str, Any]]:
+    """Write the nodes, and return what the index says of their parts."""
+    pa, names, crawled = load("pyarrow", "arrow", "Parquet"), graph.names, graph.crawled
     numbers = [pa.field(name, pa.uint32(), nullable=False) for name in ("id", "outdegree", "indegree")]
     fields = [numbers[0], *_fields(pa, graph, ["name"]), *numbers[1:]]
+    fields += [] if crawled is None else [pa.field("crawled", pa.bool_(), nullable=False)]
     fields += [pa.field(name, pa.float64(), nullable=False) for name in columns]
-    outdegrees, indegrees = graph.outdegrees, graph.indegrees
-
-    def batches() -> Iterator[list[Any]]:
-        with track("writing nodes", graph.num_nodes, "nodes") as task:
-            for low in range(0, graph.num_nodes, _NODES):
-                block = np.arange(low, min(low + _NODES, graph.num_nodes), dtype=np.uint32)
-                for part in _row_groups(names, _NODES, block if order is None else order[block]):
-                    ids = block[part]
-                    nodes = ids if order is None else order[ids]
-                    texts = [] if names is None else [to_arrow(names.take(nodes))]
-                    ranks = [values[nodes] for values in columns.values()]
-                    yield [ids, *texts, outdegrees[nodes], indegrees[nodes], *ranks]
-                task.advance(len(block))
-
+    of_nodes = [graph.outdegrees, graph.indegrees, *([] if crawled is None else [crawled]), *columns.values()]
     by = ["id" if names is None else "name"]
-    _written(path, pa.schema(fields), batches(), _NODES, by, metadata)
+    with (
+        track("writing nodes", graph.num_nodes, "nodes") as task,
+        _Table(folder, NODES, pa.schema(fields), by, metadata) as table,
+    ):
+        for low in range(0, graph.num_nodes, _NODES):
+            block = np.arange(low, min(low + _NODES, graph.num_nodes), dtype=np.uint32)
+            for part in _row_groups(names, _NODES, block if order is None else order[block]):
+                ids = block[part]
+                nodes = ids if order is None else order[ids]
+                texts = [] if names is None else [to_arrow(names.take(nodes))]
+                first: dict[str, Any] = {"id": int(ids[0])}
+                if names is not None:
+                    # In JSON, a byte that is not UTF-8 is the escape of a lone surrogate.
+                    first["name"] = decode(names.raw(int(nodes[0]))[:FIRST_BYTES])
+                table.write([ids, *texts, *(values[nodes] for values in of_nodes)], first)
+            task.advance(len(block))
+    return table.parts
 
 
 def _write_arcs(
-    path: Path, graph: Graph, order: UInt32Array | None, ends: tuple[str, str], metadata: dict[str, str]
-) -> None:
-    """Write the arcs by the first of ``ends``. The columns are in the same order in both tables."""
+    folder: Path, name: str, graph: Graph, order: UInt32Array | None, metadata: dict[str, str]
+) -> list[dict[str, Any]]:
+    """Write the arcs by their source in ``graph``, which is transposed for the table by target.
+
+    The columns are in the same order in both tables. Return what the index says of the parts.
+    """
     pa, names = load("pyarrow", "arrow", "Parquet"), graph.names
     fields = _fields(pa, graph, ("source", "target"))
     fields += [pa.field(name, pa.uint32(), nullable=False) for name in ("source_id", "target_id")]
     if graph.out_weights is not None:
         fields.append(pa.field("weight", pa.from_numpy_dtype(graph.out_weights.dtype), nullable=False))
-
-    def batches() -> Iterator[list[Any]]:
-        with track(f"writing arcs by {ends[0]}", graph.num_arcs, "arcs") as task:
-            for first, second, weights in arcs_in_order(graph, order, _ARCS):
-                ids = (first, second) if ends[0] == "source" else (second, first)
-                nodes = ids if order is None else (order[ids[0]], order[ids[1]])
-                # A row of the graph may be longer than a row group.
-                for part in _row_groups(names, _ARCS, *nodes):
-                    texts = [] if names is None else [to_arrow(names.take(end[part])) for end in nodes]
-                    yield [*texts, ids[0][part], ids[1][part], *([] if weights is None else [weights[part]])]
-                    task.advance(part.stop - part.start)
-
-    by = [f"{end}_id" for end in ends] if names is None else list(ends)
-    _written(path, pa.schema(fields), batches(), _ARCS, by, metadata)
+    ends = ["source", "target"] if name == BY_SOURCE else ["target", "source"]
+    by = [f"{end}_id" for end in ends] if names is None else ends
+    with (
+        track(f"writing arcs by {ends[0]}", graph.num_arcs, "arcs") as task,
+        _Table(folder, name, pa.schema(fields), by, metadata) as table,
+    ):
+        for first, second, weights in arcs_in_order(graph, order, _ARCS):
+            ids = (first, second) if name == BY_SOURCE else (second, first)
+            nodes = ids if order is None else (order[ids[0]], order[ids[1]])
+            # A row of the graph may be longer than a row group.
+            for part in _row_groups(names, _ARCS, *nodes):
+                texts = [] if names is None else [to_arrow(names.take(end[part])) for end in nodes]
+                columns = [*texts, ids[0][part], ids[1][part], *([] if weights is None else [weights[part]])]
+                table.write(columns, {"id": int(first[part][0])})
+                task.advance(part.stop - part.start)
+    return table.parts
 
 
 def _sha256(file: Path) -> str:
@@ -310,29 +383,34 @@ _USE = """\
 The ten nodes with the most inlinks, and the links to one of them, in DuckDB:
 
 ```sql
-SELECT {key}, indegree FROM 'nodes.parquet' ORDER BY indegree DESC LIMIT 10;
-SELECT {source} FROM 'arcs_by_target.parquet' WHERE {target} = {example};
+SELECT {key}, indegree FROM 'nodes/*.parquet' ORDER BY indegree DESC LIMIT 10;
+SELECT {source} FROM 'arcs_by_target/*.parquet' WHERE {target} = {example};
 ```
 
-With Polars: `polars.scan_parquet("arcs_by_target.parquet").filter(polars.col("{target}") == {example}).collect()`.
-Each table has the description of the graph and of its rankings as JSON in its metadata, under the key `inlink`.
-`sha256sum --check SHA256SUMS` checks the files.
+With Polars: `polars.scan_parquet("arcs_by_target/*.parquet").filter(polars.col("{target}") == {example}).collect()`.
+With pandas and pyarrow, name the folder: `pandas.read_parquet("nodes")`, `pyarrow.parquet.read_table("nodes")`.
+
+`inlink links FOLDER NAME`, `page`, `top` and `find` answer from this folder or from its URL. They read only the parts
+that they need.
+
+`index.json` has the description of the graph and of its rankings, and the rows, bytes and first row of each part. Each
+part has the same description in its metadata, under the key `inlink`. `sha256sum --check SHA256SUMS` checks the files.
 """
 
 
-def _card(title: str, licence: str | None, description: dict[str, Any], named: bool) -> str:
+def _card(title: str, licence: str | None, description: dict[str, Any], sources: list[str]) -> str:
     """Return the card as Markdown. Its head is the YAML that data set hubs read."""
     graph, rankings = description["graph"], description["rankings"]
     head = [f"pretty_name: {json.dumps(title, ensure_ascii=False)}"]
     head += [] if licence is None else [f"license: {json.dumps(licence, ensure_ascii=False)}"]
     head += ["tags:", "- graph", "- web-graph", "configs:"]
-    for file in (NODES, BY_SOURCE, BY_TARGET):
-        head += [f"- config_name: {file.removesuffix('.parquet')}", f"  data_files: {file}"]
+    for table in (NODES, BY_SOURCE, BY_TARGET):
+        head += [f"- config_name: {table}", f"  data_files: {table}/*.parquet"]
     kind = graph["level"] or "node"
     count = counted(graph["nodes"], kind)
     made = f"A link graph of {count} and {counted(graph['arcs'], 'arc')}, with {counted(len(rankings), 'ranking')}"
     use = {"key": "name", "source": "source", "target": "target", "example": "'…'"}
-    if not named:
+    if not graph["named"]:
         use = {"key": "id", "source": "source_id", "target": "target_id", "example": "0"}
     return "\n".join(
         [
@@ -344,11 +422,13 @@ def _card(title: str, licence: str | None, description: dict[str, Any], named: b
             "",
             f"{made}, written by inlink {description['inlink']}. It was built from:",
             "",
-            *(f"- {_code(source)}" for source in graph["sources"] or ["a graph in memory"]),
+            *(f"- {_code(source)}" for source in sources[:_SOURCES] or ["a graph in memory"]),
+            *[f"- and {len(sources) - _SOURCES:,} more, which are in `sources.txt`"]
+            * (len(sources) > _SOURCES),
             "",
             "## Tables",
             "",
-            *_tables(graph["weighted"], named),
+            *_tables(graph),
             "",
             "## Rankings",
             "",
@@ -376,13 +456,15 @@ def _line(text: object) -> str:
     return "".join(character if character.isprintable() else "\ufffd" for character in str(text))
 
 
-def _tables(weighted: bool, named: bool) -> list[str]:
+def _tables(graph: dict[str, Any]) -> list[str]:
+    named = graph["named"]
     order = ", in the byte order of names" if named else ""
     nodes = ["`id` | uint32 | the node's number" + order]
     nodes += ["`name` | string | the name; bytes if a name is not UTF-8"] * named
     nodes += [
         "`outdegree` | uint32 | number of nodes that it links to",
         "`indegree` | uint32 | number of nodes that link to it",
+        *["`crawled` | boolean | whether the node was crawled"] * (graph["crawled"] is not None),
         "… | float64 | a column for each ranking, as the next table says",
     ]
     arcs = [
@@ -390,12 +472,15 @@ def _tables(weighted: bool, named: bool) -> list[str]:
         "`target` | string | name of the linked node",
     ] * named
     arcs += ["`source_id` | uint32 | id of the linking node", "`target_id` | uint32 | id of the linked node"]
-    arcs += ["`weight` | number | weight of the arc"] * weighted
+    arcs += ["`weight` | number | weight of the arc"] * graph["weighted"]
     lines = []
-    for files, rows in ((f"`{NODES}`", nodes), (f"`{BY_SOURCE}`, `{BY_TARGET}`", arcs)):
+    for files, rows in ((f"`{NODES}/`", nodes), (f"`{BY_SOURCE}/`, `{BY_TARGET}/`", arcs)):
         lines += [f"{files}:", "", "| column | type | meaning |", "|---|---|---|"]
         lines += [*(f"| {row} |" for row in rows), ""]
-    return [*lines, "The two tables of arcs have the same rows, each in the order of its name."]
+    return [
+        *lines,
+        "The two tables of arcs have the same rows, each in the order of its name. A table is cut into parts.",
+    ]
 
 
 def _rankings(rankings: dict[str, Any]) -> list[str]:
