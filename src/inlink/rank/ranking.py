@@ -21,7 +21,7 @@ from inlink.base.table import counted, html_table
 from inlink.errors import DamageError, FolderError, OutputError, ParameterError, UnknownNodeError
 from inlink.graph.names import Names, encode
 from inlink.graph.views import Nodes
-from inlink.rank.certain import FirstPlaces, best_nodes, certain_places
+from inlink.rank.certain import FirstPlaces, best_nodes, certain_places, separate_places
 
 if TYPE_CHECKING:
     import pandas
@@ -44,6 +44,8 @@ _RULES = 1
 _BATCH = 1 << 16
 # Parameters of samples and of counters, whose values have no certain bound.
 _ESTIMATES = {"confidence", "log2m"}
+# Parameters of a sample of shortest paths, from which the intervals of its values can be computed.
+_INTERVALS = {"paths", "scale", "constant"}
 # Values that came from a file, which does not say how exact they are.
 _FOREIGN = {"unknown", "imported"}
 _TOP = Parameter(name="k", kind=int, at_least=0)
@@ -279,7 +281,9 @@ class Ranking:
         return list(zip(self.keys().at(best), values[best].tolist(), strict=True))
 
     def places(self, k: int = 10) -> FirstPlaces | None:
-        """Return the first k places, and which are certain: further from their neighbours than the error bound.
+        """Return the first k places, and which are certain: further from their neighbours than the errors.
+
+        For betweenness from a sample of paths, all certain places are right together with the confidence of the sample.
 
         Parameters
         ----------
@@ -290,7 +294,7 @@ class Ranking:
         -------
         FirstPlaces or None
             Nodes, int64[k], and whether each place is certain, bool[k]. None if there is no error bound, as with
-            HITS and with samples.
+            HITS and with other samples.
 
         Raises
         ------
@@ -298,8 +302,52 @@ class Ranking:
             If ``k`` is below 0.
         """
         _TOP.check(k, "`k`")
+        return self.places_among(self.values, k)
+
+    def places_among(self, values: Float64Array, k: int) -> FirstPlaces | None:
+        """Do the same as :meth:`places` for some of the values, float64[any length]. Nodes are places in ``values``."""
+        if self._has_intervals:
+            return separate_places(values, self.intervals, k)
         bound = 0.0 if self.error_bound is None and self.is_exact() else self.error_bound
-        return None if bound is None else certain_places(self.values, bound, k)
+        return None if bound is None else certain_places(values, bound, k)
+
+    @property
+    def _has_intervals(self) -> bool:
+        return self.parameters.keys() >= _INTERVALS
+
+    def intervals(self, values: Float64Array | None = None) -> tuple[Float64Array, Float64Array]:
+        """Return an interval for each value, for betweenness from a sample of paths.
+
+        With the confidence of the sample, the exact values of all nodes are inside. The intervals of small values are
+        shorter than ``parameters["max_error"]``.
+
+        Parameters
+        ----------
+        values : float64[k] or None
+            Values of this ranking. None: all.
+
+        Returns
+        -------
+        low, high : float64[k]
+            The ends of the intervals.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If the ranking was made in another way.
+        """
+        if not self._has_intervals:
+            raise ParameterError(
+                f"a ranking by {self.algorithm} has no intervals unless it was made by betweenness with `epsilon`"
+            )
+        from inlink.rank.intervals import intervals
+
+        values = self.values if values is None else values
+        paths, scale, constant = (self.parameters[name] for name in ("paths", "scale", "constant"))
+        if not paths:
+            return values, values
+        low, high = intervals(np.rint(values * (paths / scale)), paths, constant)
+        return low * scale, high * scale
 
     def rank_of(self, node: int | str | bytes) -> int:
         """Return the place of a node, from 1. Nodes with the same value share the best place.
