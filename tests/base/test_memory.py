@@ -195,6 +195,7 @@ WORK = {
     "trustrank": lambda graph: inlink.trustrank(graph, ["http://a.example/0"]),
     "anti_trustrank": lambda graph: inlink.anti_trustrank(graph, ["http://a.example/0"]),
     "spam_mass": lambda graph: inlink.spam_mass(graph, ["http://a.example/0"]),
+    "sampled paths": lambda graph: inlink.betweenness(graph, epsilon=0.1),
     "HyperBall": lambda graph: inlink.harmonic(graph, exact=False),
     "loops": loops,
     "linkrank": linkrank,
@@ -300,6 +301,7 @@ for name, options in (
     ("mcmc", {"walks": 2}),
     ("salsa", {}),
     ("degree", {}),
+    ("betweenness", {"epsilon": 0.4}),
 ):
     rank = getattr(inlink, name)
     threads = {} if name in ("salsa", "degree") else {"threads": 1}
@@ -318,7 +320,7 @@ for name, options in (
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert len(done.stdout.split()) == 8
+    assert len(done.stdout.split()) == 9
 
 
 def test_a_build_stays_within_its_bound_of_address_space(tmp_path):

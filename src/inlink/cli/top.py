@@ -62,6 +62,8 @@ def top(
 
     If the ranking has an error bound, a further column shows which places are certain. A place is certain if its value
     differs from its neighbours' values by more than the bound, so that the exact values have the same order.
+    Betweenness with --epsilon has an interval for each node instead, and its places are certain with the confidence of
+    the ranking.
 
     With --as-of, the pages of a crawl are ranked anew as of that moment. That ranking is not stored.
     """

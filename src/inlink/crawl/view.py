@@ -38,7 +38,6 @@ from inlink.frontier.standing import Harvest, Progress, state_counts
 from inlink.frontier.standing import fullest as fullest_slots
 from inlink.frontier.survey import LinkCount, Shown, Survey
 from inlink.protocol import Standing
-from inlink.rank.certain import certain_places
 from inlink.store.blocks import BLOCK
 from inlink.store.format import NO_PAGE
 from inlink.store.page import Page
@@ -378,14 +377,12 @@ class CrawlView:
         part = answers.Top(rows, looked_at, pages.num_pages, None if whole else str(looked_at))
         if stored is None or not whole:
             return part
-        bound = 0.0 if stored.error_bound is None and stored.is_exact() else stored.error_bound
         # A value more than there are rows shows whether the last place is certain.
         values = np.array([value for _, value in survey.best_so_far()])
+        places = None if hubs else stored.places_among(values, len(rows))
         return msgspec.structs.replace(
             part,
-            certain=None
-            if bound is None or hubs
-            else certain_places(values, bound, len(rows)).certain.tolist(),
+            certain=None if places is None else places.certain.tolist(),
             hubs=[float(stored.hubs[row.page]) for row in rows] if "hubs" in stored.columns else None,
             algorithm=stored.algorithm,
         )

@@ -31,7 +31,7 @@ def components(rows: Rows, *, strong: bool = False) -> UInt32Array:
     from inlink.graph.kernels.walks import weak_components
 
     if strong:
-        return _strong(rows)[0]
+        return ordered_components(rows)[0]
     nodes = len(rows.offsets) - 1
     require_memory(4 * nodes, f"components of {nodes:,} nodes")
     label = np.empty(nodes, np.uint32)
@@ -39,9 +39,9 @@ def components(rows: Rows, *, strong: bool = False) -> UInt32Array:
     return label
 
 
-def _strong(rows: Rows) -> tuple[UInt32Array, UInt32Array]:
-    """Return the labels of the strongly connected components, and the nodes with each component after those that it
-    reaches.
+def ordered_components(rows: Rows) -> tuple[UInt32Array, UInt32Array]:
+    """Return the labels of the strongly connected components, uint32[n], as :func:`components` does, and all nodes by
+    components, uint32[n], each component after all that it reaches.
     """
     from inlink.graph.kernels.walks import strong_components
 
@@ -64,7 +64,7 @@ def reach_bounds(rows: Rows) -> UInt64Array:
     """
     from inlink.graph.kernels import walks
 
-    label, order = _strong(rows)
+    label, order = ordered_components(rows)
     common = reachable(rows, np.flatnonzero(_largest(label)))
     require_memory(28 * len(label), f"bounds of {len(label):,} nodes")
     bounds = np.empty(len(label), np.uint64)

@@ -1,4 +1,4 @@
-"""Betweenness: the number of shortest paths through a page, exact or estimated from a sample of sources.
+"""Betweenness: the number of shortest paths through a page, exact or estimated from a sample of sources or of paths.
 
 Let σ_st be the number of shortest paths from s to t, and σ_st(v) the number of these that go through v ::
 
@@ -21,6 +21,8 @@ Bernoulli 2015) bound the error of each node's mean: Hoeffding–Serfling (Corol
 Bernstein–Serfling (Theorem 4.3), which uses the sample's variance. Each inequality gets half of the error
 probability, divided equally among the nodes. The lower of the two bounds is used. Without ``endpoints``, a node
 without inlinks or outlinks has the value 0, for which no sample is needed.
+
+**A sample of paths**, drawn until the error is small enough: :mod:`inlink.rank.pathsampling`.
 """
 
 import math
@@ -32,6 +34,7 @@ from msgspec.structs import replace
 from inlink.base.arrays import Float64Array, UInt32Array, aligned
 from inlink.base.declare import Parameter, parameters_of
 from inlink.base.progress import track
+from inlink.errors import ParameterError
 from inlink.graph.components import components
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
@@ -53,6 +56,15 @@ def betweenness(
     graph: GraphLike,
     *,
     k: Sample = None,
+    epsilon: Annotated[
+        float | None,
+        Parameter(
+            "Sample shortest paths until no normalized value is off by more than this.",
+            above=0,
+            below=1,
+            none="no sample of paths",
+        ),
+    ] = None,
     normalized: Normalized = True,
     endpoints: Annotated[bool, Parameter("Count a path for the nodes at its ends too.")] = False,
     confidence: Confidence = 0.95,
@@ -67,6 +79,9 @@ def betweenness(
         In a matrix A[i, j] is the arc i → j.
     k : int or None
         The number of sources to draw. None takes all: exact, in about n · m steps.
+    epsilon : float or None
+        Sample shortest paths until no value is off by more than this, with the given confidence for all nodes together:
+        above 0 and below 1, in parts of the number of pairs. None samples no paths. It cannot be combined with ``k``.
     normalized : bool
         Whether to divide by the number of pairs of other nodes.
     endpoints : bool
@@ -83,13 +98,14 @@ def betweenness(
     Ranking
         ``values`` float64[n]. If exact, ``error_bound`` bounds the rounding error, in L1. A sample has no certain
         bound: ``parameters["max_error"]`` bounds the error of every value with the given confidence, and ``note``
-        reports it. ``iterations`` is the number of sources, and ``converged`` is False.
+        reports it. ``iterations`` is the number of sources or paths. ``converged`` is False for a sample of sources,
+        and True for a sample of paths. The latter also has an interval for each node: :meth:`Ranking.intervals`.
 
     Raises
     ------
     inlink.errors.ParameterError
-        If k is not between 1 and n, the confidence is not between 0 and 1, or the seed is not a whole number
-        of at least 0.
+        If k is not between 1 and n, epsilon or the confidence are not between 0 and 1, the seed is not a whole number
+        of at least 0, or both k and epsilon are given.
 
     Examples
     --------
@@ -101,18 +117,22 @@ def betweenness(
     graph = as_graph(graph)
     n = graph.num_nodes
     check_sample(n, k)
+    if epsilon is not None:
+        if k is not None:
+            raise ParameterError("`k` draws sources and `epsilon` draws paths: give one of them")
+        return _from_paths(graph, epsilon, normalized, endpoints, confidence, seed, threads)
     linking = np.flatnonzero(graph.outdegrees).astype(np.uint32)
     sampled = k is not None and k < len(linking)
     sources = linking
     if sampled:
         sources = np.sort(np.random.default_rng(seed).choice(linking, k, replace=False))
     scale = len(linking) / max(len(sources), 1)
-    others = n if endpoints else n - 1
-    if normalized and others > 1:
-        scale /= others * (others - 1)
+    if normalized:
+        scale /= _pairs(n, endpoints)
     sums = dependency_sums(graph, sources, None, endpoints, sampled, threads, "betweenness")
     parameters: dict[str, Any] = {
         "k": k,
+        "epsilon": None,
         "normalized": normalized,
         "endpoints": endpoints,
     }
@@ -131,6 +151,49 @@ def betweenness(
         converged=not sampled,
         note=note,
         parameters=parameters,
+    )
+
+
+def _pairs(n: int, endpoints: bool) -> int:
+    """Return the number of pairs by which values are divided; 1 if there are none."""
+    others = n if endpoints else n - 1
+    return others * (others - 1) if others > 1 else 1
+
+
+def _from_paths(
+    graph: Graph,
+    epsilon: float,
+    normalized: bool,
+    endpoints: bool,
+    confidence: float,
+    seed: int,
+    threads: int | None,
+) -> Ranking:
+    """Return betweenness from a sample of shortest paths."""
+    from inlink.rank.pathsampling import path_sample
+
+    sample = path_sample(graph, epsilon, endpoints, confidence, seed, threads)
+    # The value of a node that is on each path
+    scale = sample.pairs / (_pairs(graph.num_nodes, endpoints) if normalized else 1)
+    error = scale * sample.width
+    return ranking_of(
+        graph,
+        "betweenness",
+        sample.counts.astype(np.float64) * (scale / max(sample.paths, 1)),
+        iterations=sample.paths,
+        note=sample_note(f"{sample.paths:,} shortest paths", confidence, error),
+        parameters={
+            "k": None,
+            "epsilon": epsilon,
+            "normalized": normalized,
+            "endpoints": endpoints,
+            "confidence": confidence,
+            "seed": seed,
+            "max_error": error,
+            "paths": sample.paths,
+            "scale": scale,
+            "constant": sample.constant,
+        },
     )
 
 

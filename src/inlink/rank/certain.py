@@ -4,8 +4,13 @@ Let ε bound the L1 distance between the values and the exact ones. The errors o
 nodes whose values are more than ε apart stand in the exact ranking in the same order. A place is *certain* if the
 node there is more than ε below the node before it and more than ε above the node after it. Then the exact ranking has
 this node at this place.
+
+Samples have an interval for each node instead. Larger values have intervals whose two ends are both larger. A place is
+certain, with the confidence of the intervals, if its interval overlaps neither that of the node before it nor that of
+the node after it.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -89,9 +94,34 @@ def certain_places(values: Float64Array, bound: float, count: int) -> FirstPlace
     """
     nodes = best_nodes(values, count + 1)
     gaps = -np.diff(values[nodes])
-    places = min(count, len(values))
+    return _first_places(nodes, gaps, gaps > bound, count)
+
+
+def separate_places(
+    values: Float64Array,
+    intervals_of: Callable[[Float64Array], tuple[Float64Array, Float64Array]],
+    count: int,
+) -> FirstPlaces:
+    """Return the first ``count`` places, and which of them are certain by the intervals of their values.
+
+    Parameters
+    ----------
+    values : float64[n]
+        The values of the ranking.
+    intervals_of : callable
+        Returns the lower and the upper ends of the intervals of values; both increase with the value.
+    count : int
+        At least 0; places beyond n are left out.
+    """
+    nodes = best_nodes(values, count + 1)
+    low, high = intervals_of(values[nodes])
+    return _first_places(nodes, -np.diff(values[nodes]), low[:-1] > high[1:], count)
+
+
+def _first_places(nodes: Int64Array, gaps: Float64Array, separate: BoolArray, count: int) -> FirstPlaces:
+    """Return the first places of the best nodes, of which each is ``separate`` from the next one or not."""
+    places = min(count, len(nodes))
     apart = np.ones(places + 1, bool)
-    apart[1 : len(gaps) + 1] = gaps > bound
-    certain = apart[:-1] & apart[1:]
-    missing = gaps[(gaps > 0) & (gaps <= bound)]
-    return FirstPlaces(nodes[:places], certain, float(missing.min(initial=np.inf)))
+    apart[1 : len(gaps) + 1] = separate
+    missing = gaps[(gaps > 0) & ~separate]
+    return FirstPlaces(nodes[:places], apart[:-1] & apart[1:], float(missing.min(initial=np.inf)))

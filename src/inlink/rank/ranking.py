@@ -21,7 +21,7 @@ from inlink.base.table import counted, html_table
 from inlink.errors import DamageError, FolderError, OutputError, ParameterError, UnknownNodeError
 from inlink.graph.names import Names, encode
 from inlink.graph.views import Nodes
-from inlink.rank.certain import FirstPlaces, best_nodes, certain_places
+from inlink.rank.certain import FirstPlaces, best_nodes, certain_places, separate_places
 
 if TYPE_CHECKING:
     import pandas
@@ -46,6 +46,8 @@ _BATCH = 1 << 16
 _ESTIMATES = {"confidence", "log2m"}
 # With "top", only the values of the first places are exact, and the others are upper bounds.
 _INEXACT = _ESTIMATES | {"top"}
+# Parameters of values from which intervals can be computed: of a sample of shortest paths, and of the best nodes alone.
+_PATHS, _BEST = ("paths", "scale", "constant"), ("top", "top_error")
 # Values that came from a file, which does not say how exact they are.
 _FOREIGN = {"unknown", "imported"}
 _TOP = Parameter(name="k", kind=int, at_least=0)
@@ -283,7 +285,9 @@ class Ranking:
         return list(zip(self.keys().at(best), values[best].tolist(), strict=True))
 
     def places(self, k: int = 10) -> FirstPlaces | None:
-        """Return the first k places, and which are certain: further from their neighbours than the error bound.
+        """Return the first k places, and which are certain: further from their neighbours than the errors.
+
+        For betweenness from a sample of paths, all certain places are right together with the confidence of the sample.
 
         Parameters
         ----------
@@ -294,7 +298,7 @@ class Ranking:
         -------
         FirstPlaces or None
             Nodes, int64[k], and whether each place is certain, bool[k]. None if there is no error bound, as with
-            HITS and with samples.
+            HITS and with other samples.
 
         Raises
         ------
@@ -302,13 +306,57 @@ class Ranking:
             If ``k`` is below 0.
         """
         _TOP.check(k, "`k`")
-        top, error = self.parameters.get("top"), self.parameters.get("top_error")
-        if isinstance(top, int) and isinstance(error, float):
-            places = certain_places(self.values, 2 * error, k)
-            places.certain[max(top, 0) :] = False
-            return places
+        return self.places_among(self.values, k)
+
+    def places_among(self, values: Float64Array, k: int) -> FirstPlaces | None:
+        """Do the same as :meth:`places` for some of the values, float64[any length]. Nodes are places in ``values``."""
+        if self._has_intervals:
+            return separate_places(values, self.intervals, k)
         bound = 0.0 if self.error_bound is None and self.is_exact() else self.error_bound
-        return None if bound is None else certain_places(self.values, bound, k)
+        return None if bound is None else certain_places(values, bound, k)
+
+    @property
+    def _has_intervals(self) -> bool:
+        return any(self.parameters.keys() >= set(names) for names in (_PATHS, _BEST))
+
+    def intervals(self, values: Float64Array | None = None) -> tuple[Float64Array, Float64Array]:
+        """Return an interval for each value: of betweenness from a sample of paths, or of the best nodes by closeness.
+
+        All exact values are inside, with the confidence of the sample. The intervals of its small values are
+        shorter than ``parameters["max_error"]``. Closeness with ``top`` has an interval from 0 for all but the best.
+
+        Parameters
+        ----------
+        values : float64[k] or None
+            Values of this ranking. None: all.
+
+        Returns
+        -------
+        low, high : float64[k]
+            The ends of the intervals.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If the ranking was made in another way.
+        """
+        if not self._has_intervals:
+            raise ParameterError(
+                f"a ranking by {self.algorithm} has no intervals: betweenness has them with `epsilon`, closeness and "
+                "harmonic have them with `top`"
+            )
+        values = self.values if values is None else values
+        if "top" in self.parameters:
+            top, error = (self.parameters[name] for name in _BEST)
+            least = self.values[best_nodes(self.values, top)[-1:]].min(initial=np.inf)
+            return np.where(values >= least, values - error, 0.0), values + error
+        from inlink.rank.intervals import intervals
+
+        paths, scale, constant = (self.parameters[name] for name in _PATHS)
+        if not paths:
+            return values, values
+        low, high = intervals(np.rint(values * (paths / scale)), paths, constant)
+        return low * scale, high * scale
 
     def rank_of(self, node: int | str | bytes) -> int:
         """Return the place of a node, from 1. Nodes with the same value share the best place.
@@ -344,6 +392,10 @@ class Ranking:
                 raise ValueError(f"columns {meta['columns']}")
             hubs = columns[1] if len(meta["columns"]) == 2 else None
             description = {name: read(meta[name]) for name, read in _READ.items()}
+            for keys in (_PATHS, _BEST):
+                numbers = [description["parameters"].get(key, 0) for key in keys]
+                if not all(isinstance(number, int | float) for number in numbers):
+                    raise ValueError(f"parameters {', '.join(keys)}")
             ranking = cls(columns[0], names=names, hubs=hubs, **description)
             # Versions before November 2026 wrote neither.
             ranking.date, ranking.source = meta.get("date"), meta.get("source")

@@ -14,6 +14,7 @@ from inlink.base.jit import U0, U1, Index, inlined, kernel
 __all__ = [
     "COMPLETE",
     "END",
+    "GAMMA",
     "STOP",
     "Arcs",
     "Recorded",
@@ -26,7 +27,7 @@ __all__ = [
 # what is counted: see inlink.rank.mcmc
 END, COMPLETE, STOP = 0, 1, 2
 
-_GAMMA = uint64(0x9E3779B97F4A7C15)
+GAMMA = uint64(0x9E3779B97F4A7C15)
 _MIX1 = uint64(0xBF58476D1CE4E5B9)
 _MIX2 = uint64(0x94D049BB133111EB)
 _30, _27, _31, _11 = uint64(30), uint64(27), uint64(31), uint64(11)
@@ -82,7 +83,7 @@ def first_state(key: uint64, walk: Index) -> uint64:
 
 @inlined
 def uniform(state: uint64) -> float:
-    """A random number in [0, 1) for a state; the next state is ``state + _GAMMA``."""
+    """A random number in [0, 1) for a state; the next state is ``state + GAMMA``."""
     return float64(mixed(state) >> _11) * _UNIT
 
 
@@ -152,7 +153,7 @@ def count_walks(
         state = first_state(key, walk)
         i = walk
         if random_start:
-            state += _GAMMA
+            state += GAMMA
             i = any_of(uniform(state), n)
         while True:
             if kind != END:
@@ -160,10 +161,10 @@ def count_walks(
             low, count = offsets[i], offsets[i + U1] - offsets[i]
             if count == U0 and kind == STOP:
                 break
-            state += _GAMMA
+            state += GAMMA
             if uniform(state) >= damping:
                 break
-            state += _GAMMA
+            state += GAMMA
             share = uniform(state)
             i = any_of(share, n) if count == U0 else uint64(nodes[arc_of(low, count, sums, share)])
         if kind == END:
@@ -252,10 +253,10 @@ def kept_steps(
             return at, i, True, False, state
         j = recorded.path[p]
         chance, chance_now, gained = chances_of_step(before, now, i, j, gains)
-        state += _GAMMA
+        state += GAMMA
         if uniform(state) * chance < chance_now:
             continue
-        state += _GAMMA
+        state += GAMMA
         share = uniform(state) * gained
         i = uint64(j)
         for b in range(first, end):
@@ -318,10 +319,10 @@ def record_walks(
             low, count = offsets[i], offsets[i + U1] - offsets[i]
             if count == U0:
                 break
-            state += _GAMMA
+            state += GAMMA
             if uniform(state) >= damping:
                 break
-            state += _GAMMA
+            state += GAMMA
             i = uint64(nodes[arc_of(low, count, sums, uniform(state))])
         if another:
             anew += U1
