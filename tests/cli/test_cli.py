@@ -390,3 +390,9 @@ def test_a_ranking_goes_to_standard_output(links: Path):
     command = f"{sys.executable} -m inlink export g --by pagerank -o - | true"
     done = subprocess.run(command, shell=True, cwd=links, capture_output=True, check=True)
     assert (done.stdout, done.stderr) == (b"", b"")
+
+
+def test_no_error_steers_the_terminal(tmp_path: Path):
+    error = inlink("info", "\x1b[31mred\x07", cwd=tmp_path, code=2)
+    assert "\\x1b[31mred\\x07" in error
+    assert "\x1b" not in error

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from crawlcommand import inlink
 from inlink import Graph, Ranking
-from inlink.errors import DamageError, ParameterError
+from inlink.errors import ParameterError
 from inlink.graph.components import reach_bounds
 from inlink.rank import closest
 from inlink.rank.closeness import closeness, harmonic
@@ -132,10 +132,10 @@ def test_intervals_hold_the_exact_values_and_come_back_from_the_folder(tmp_path:
     assert low[np.argsort(-exact)[:2]].min() > 0
     best.save(graph)
     assert (Ranking.load(graph, "harmonic").intervals()[0] == low).all()
-    best.parameters["top_error"] = "small"
-    best.save(graph)
-    with pytest.raises(DamageError, match="top_error"):
-        Ranking.load(graph, "harmonic")
+    for wrong in ("small", None, -1.0, [1]):
+        best.parameters["top_error"] = wrong
+        best.save(graph)
+        assert Ranking.load(graph, "harmonic").places(2) is None
 
 
 @pytest.mark.parametrize("options", [{"log2m": 6}, {"exact": False}])

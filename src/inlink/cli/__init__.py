@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import click
 
 from inlink import __version__
+from inlink.base.table import printable
 from inlink.cli.sections import Sections
 from inlink.errors import InlinkError
 
@@ -116,6 +117,7 @@ def _interrupt(*_: Any) -> NoReturn:
 
 
 def _fail(message: str, code: int = 2) -> NoReturn:
-    line = " ".join(message.split())
+    # A server's words may be in it, and must not steer the terminal.
+    line = printable(" ".join(message.split()))
     sys.stderr.write(f"inlink: {line}\n")
     sys.exit(code)

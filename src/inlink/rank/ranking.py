@@ -310,14 +310,15 @@ class Ranking:
 
     def places_among(self, values: Float64Array, k: int) -> FirstPlaces | None:
         """Do the same as :meth:`places` for some of the values, float64[any length]. Nodes are places in ``values``."""
-        if self._has_intervals:
+        if self._numbers(_PATHS) or self._numbers(_BEST):
             return separate_places(values, self.intervals, k)
         bound = 0.0 if self.error_bound is None and self.is_exact() else self.error_bound
         return None if bound is None else certain_places(values, bound, k)
 
-    @property
-    def _has_intervals(self) -> bool:
-        return any(self.parameters.keys() >= set(names) for names in (_PATHS, _BEST))
+    def _numbers(self, keys: tuple[str, ...]) -> list[float] | None:
+        """Return parameters, or None unless all are numbers: they may come from a stranger's file."""
+        values = [x for x in map(self.parameters.get, keys) if isinstance(x, int | float) and 0 <= x < np.inf]
+        return values if len(values) == len(keys) else None
 
     def intervals(self, values: Float64Array | None = None) -> tuple[Float64Array, Float64Array]:
         """Return an interval for each value: of betweenness from a sample of paths, or of the best nodes by closeness.
@@ -340,22 +341,24 @@ class Ranking:
         inlink.errors.ParameterError
             If the ranking was made in another way.
         """
-        if not self._has_intervals:
+        sample, best = self._numbers(_PATHS), self._numbers(_BEST)
+        values = self.values if values is None else values
+        if best:
+            top, error = best
+            least = self.values[best_nodes(self.values, int(top))[-1:]].min(initial=np.inf)
+            return np.where(values >= least, values - error, 0.0), values + error
+        if not sample:
             raise ParameterError(
                 f"a ranking by {self.algorithm} has no intervals: betweenness has them with `epsilon`, closeness and "
                 "harmonic have them with `top`"
             )
-        values = self.values if values is None else values
-        if "top" in self.parameters:
-            top, error = (self.parameters[name] for name in _BEST)
-            least = self.values[best_nodes(self.values, top)[-1:]].min(initial=np.inf)
-            return np.where(values >= least, values - error, 0.0), values + error
         from inlink.rank.intervals import intervals
 
-        paths, scale, constant = (self.parameters[name] for name in _PATHS)
-        if not paths:
+        paths, scale, constant = sample
+        if not paths or not scale:
             return values, values
-        low, high = intervals(np.rint(values * (paths / scale)), paths, constant)
+        counts = np.clip(np.rint(values * (paths / scale)), 0, paths)
+        low, high = intervals(counts, int(paths), max(constant, 1.0))
         return low * scale, high * scale
 
     def rank_of(self, node: int | str | bytes) -> int:
@@ -392,10 +395,6 @@ class Ranking:
                 raise ValueError(f"columns {meta['columns']}")
             hubs = columns[1] if len(meta["columns"]) == 2 else None
             description = {name: read(meta[name]) for name, read in _READ.items()}
-            for keys in (_PATHS, _BEST):
-                numbers = [description["parameters"].get(key, 0) for key in keys]
-                if not all(isinstance(number, int | float) for number in numbers):
-                    raise ValueError(f"parameters {', '.join(keys)}")
             ranking = cls(columns[0], names=names, hubs=hubs, **description)
             # Versions before November 2026 wrote neither.
             ranking.date, ranking.source = meta.get("date"), meta.get("source")
