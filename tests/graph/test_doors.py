@@ -58,6 +58,8 @@ WRONG: dict[str, list[object]] = {
     "walks": [*NUMBERS, 0, 1, 2.5, None],
     "seed": [*NUMBERS, 0.5, None],
     "k": [*NUMBERS, 0, 5, 1.5],
+    "top": [*NUMBERS, 0, 1.5],
+    "epsilon": [*NUMBERS, 0, 1],
     "log2m": [*NUMBERS, 3, 17, 6.5],
     "runs": [*NUMBERS, 0, 1.5, None],
     "exact": [0, 1, "yes", [True]],
