@@ -73,7 +73,7 @@ BOUNDS := $(addprefix tests/,$(addsuffix .py, \
 	archives/test_scanner archives/test_wat base/test_bounds base/test_order factors/test_adoption \
 	frontier/test_queue frontier/test_traps frontier/test_waiting graph/test_build graph/test_build_merge \
 	graph/test_coded_rows graph/test_compressed graph/test_derive graph/test_graph_checks graph/test_parts \
-	graph/test_rows graph/test_sorting rank/test_betweenness rank/test_closeness rank/test_eigenvector \
+	graph/test_rows graph/test_sorting rank/test_betweenness rank/test_closeness rank/test_closest rank/test_eigenvector \
 	rank/test_hyperball rank/test_linkrank rank/test_loops rank/test_mcmc rank/test_opic rank/test_pagerank rank/test_pathsampling \
 	rank/test_percolation rank/test_rank_kernels rank/test_salsa rank/test_spam rank/test_structure \
 	replaying/test_replay_lines reranking/test_crawl_ranking reranking/test_live_ranking \
