@@ -109,6 +109,33 @@ def population(word: uint64) -> uint64:
     return (word * _ADD) >> _56
 
 
+@inlined
+def _step(offsets: UInt64Array, nodes: UInt32Array, search: DistanceSearch, count: uint64) -> uint64:
+    """Carry the sources of the ``count`` active nodes one arc further, and return the number of nodes they touch."""
+    bits, active, touched, _ = search
+    seen, now, new = bits[0], bits[1], bits[2]
+    num_touched = U0
+    for a in range(U0, count):
+        i = uint64(active[a])
+        for p in range(offsets[i], offsets[i + U1]):
+            j = uint64(nodes[p])
+            before, fresh = U0, U0
+            for k in range(U0, _WORDS):
+                before |= new[j, k]
+            for k in range(U0, _WORDS):
+                come = now[i, k] & ~seen[j, k]
+                fresh |= come
+                new[j, k] |= come
+            if before == U0 and fresh != U0:
+                touched[num_touched] = j
+                num_touched += U1
+    for a in range(U0, count):
+        i = uint64(active[a])
+        for k in range(U0, _WORDS):
+            now[i, k] = U0
+    return num_touched
+
+
 @kernel
 def distances_from(
     offsets: UInt64Array,
@@ -138,25 +165,7 @@ def distances_from(
     depth = U0
     while count > U0:
         depth += U1
-        num_touched = U0
-        for a in range(U0, count):
-            i = uint64(active[a])
-            for p in range(offsets[i], offsets[i + U1]):
-                j = uint64(nodes[p])
-                before, fresh = U0, U0
-                for k in range(U0, _WORDS):
-                    before |= new[j, k]
-                for k in range(U0, _WORDS):
-                    come = now[i, k] & ~seen[j, k]
-                    fresh |= come
-                    new[j, k] |= come
-                if before == U0 and fresh != U0:
-                    touched[num_touched] = j
-                    num_touched += U1
-        for a in range(U0, count):
-            i = uint64(active[a])
-            for k in range(U0, _WORDS):
-                now[i, k] = U0
+        num_touched = _step(offsets, nodes, search, count)
         share = (unit + (depth >> U1)) // depth
         for a in range(U0, num_touched):
             j = uint64(touched[a])
@@ -205,26 +214,10 @@ def distances_around(
     depth = followed = U0
     while count > U0 and depth < limit:
         depth += U1
-        num_touched = U0
         for a in range(U0, count):
             i = uint64(active[a])
             followed += offsets[i + U1] - offsets[i]
-            for p in range(offsets[i], offsets[i + U1]):
-                j = uint64(nodes[p])
-                before, fresh = U0, U0
-                for k in range(U0, _WORDS):
-                    before |= new[j, k]
-                for k in range(U0, _WORDS):
-                    come = now[i, k] & ~seen[j, k]
-                    fresh |= come
-                    new[j, k] |= come
-                if before == U0 and fresh != U0:
-                    touched[num_touched] = j
-                    num_touched += U1
-        for a in range(U0, count):
-            i = uint64(active[a])
-            for k in range(U0, _WORDS):
-                now[i, k] = U0
+        num_touched = _step(offsets, nodes, search, count)
         for b in range(U0, num_sources):
             level[b] = U0
         for a in range(U0, num_touched):
