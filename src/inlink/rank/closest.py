@@ -4,7 +4,7 @@ When all nodes within t steps of v are counted, the other nodes are at least t +
 of them as :func:`inlink.graph.components.reach_bounds` says, and at most as many at t + 1 steps as arcs lead to the
 nodes at t steps. So both centralities of v have an upper bound long before the search from v ends. It need not go on
 once the bound is below the k-th greatest exact value: Bergamini, Borassi, Crescenzi, Marino & Meyerhenke, "Computing
-top-k closeness centrality faster in unweighted graphs", TKDD 2019, section 3.
+top-k closeness centrality faster in unweighted graphs", TKDD 2019.
 
 There, one search after the other begins with the most promising node, and ends at its own bound. Here 512 searches run
 at once (:mod:`inlink.rank.kernels.paths`), so all end after the same number of steps: 2 at first, and 2 more in each
