@@ -12,6 +12,7 @@ import numpy as np
 
 from inlink.base.declare import parameters_of
 from inlink.base.memory import require_memory
+from inlink.base.table import counted
 from inlink.errors import InlinkError, ParameterError
 from inlink.graph.graph import Graph
 from inlink.rank.betweenness import betweenness
@@ -52,7 +53,7 @@ _COSTS: dict[str, tuple[float, int | None, tuple[str, ...]]] = {
     "katz": (9, 90, ("out", "split", "in")),
     "eigenvector": (12, 25, ("out", "split")),
     "betweenness": (3, None, ("out",)),
-    "betweenness, sampled": (0.15, 10_000, ("out", "in")),
+    "betweenness, sampled": (0.16, 18_000, ("out", "in")),
 }
 
 
@@ -156,4 +157,4 @@ def _about(seconds: float) -> str:
     for length, unit, most in ((1, "s", 60), (60, "min", 60), (3600, "h", 48)):
         if (amount := float(f"{seconds / length:.0e}")) < most:
             return f"about {amount:.0f} {unit}"
-    return f"about {float(f'{seconds / 86400:.0e}'):,.0f} days"
+    return f"about {counted(round(float(f'{seconds / 86400:.0e}')), 'day')}"
