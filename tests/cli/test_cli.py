@@ -180,6 +180,7 @@ def test_help_shows_the_options_of_one_algorithm():
             found = set(re.findall(r"^  (--?[a-z0-9-]+)", shown, re.M))
             general = {
                 "--algorithm",
+                "--all",
                 "--name",
                 "--content",
                 "--as-of",

@@ -14,7 +14,8 @@ import click
 from inlink.cli.lookups import graph_at, is_source
 from inlink.cli.options import Output, as_of_option, declared_option, graph_argument, json_option
 from inlink.cli.remote import then
-from inlink.cli.show import say, show_json, show_table
+from inlink.cli.show import note, say, show_json, show_table
+from inlink.errors import ParameterError
 
 if TYPE_CHECKING:
     from inlink.base.declare import Parameter
@@ -142,6 +143,8 @@ class RankCommand(click.Command):
             ctx.meta[_CHOSEN] = known
         rest = super().parse_args(ctx, args)
         values = {flag: ctx.params.pop(flag) for flag in _shared()}
+        if ctx.params["every"]:
+            names = known = ctx.params["algorithms"] = _all_measures(ctx, values)
         for flag, value in values.items():
             if value is not None and not any(flag in _flags(name) for name in names):
                 takes = "; ".join(f"{name} takes {', '.join(_flags(name))}" for name in names)
@@ -177,6 +180,20 @@ class RankCommand(click.Command):
                 formatter.write_dl([(name, ", ".join(_flags(name))) for name in ALGORITHMS])
 
 
+def _all_measures(ctx: click.Context, values: dict[str, Any]) -> list[str]:
+    """Return the measures of --all, and refuse options of single measures."""
+    from inlink.rank.plan import MEASURES
+
+    others = ["--algorithm"] * (_CHOSEN in ctx.meta)
+    others += [flag for flag, value in values.items() if value is not None and flag != "--threads"]
+    if others:
+        raise click.UsageError(
+            f"--all ranks by {', '.join(MEASURES)} with their defaults: leave out {', '.join(others)} or --all",
+            ctx,
+        )
+    return list(MEASURES)
+
+
 def _describe(
     ctx: click.Context, formatter: click.HelpFormatter, title: str, options: Iterable[click.Option]
 ) -> None:
@@ -196,6 +213,14 @@ def _describe(
     show_default=True,
     help="How to rank, separated by commas; inlink rank --algorithm NAME --help describes the options of NAME.",
 )
+@click.option(
+    "--all",
+    "every",
+    is_flag=True,
+    help="Rank by degree, harmonic, pagerank, katz, eigenvector and betweenness, after an estimate of time and memory. "
+    "A graph's rankings with the same parameters are not computed again: --algorithm NAME computes them anyway. On "
+    "large graphs, harmonic and betweenness are estimated.",
+)
 @click.option("--name", help="Name of the ranking; the algorithm's name if not given.")
 @click.option(
     "--output",
@@ -214,6 +239,7 @@ def _describe(
 def rank(
     graph: Path,
     algorithms: list[str],
+    every: bool,
     name: str | None,
     output: Path | None,
     content: bool,
@@ -264,10 +290,24 @@ def rank(
         ranked = content_graph(opened, place)
     # All files are read before the first ranking begins.
     options = {algorithm: values_given(given[algorithm], opened, graph) for algorithm in algorithms}
+    # A crawl may have new links since its rankings were stored.
+    stored = _planned(ranked, options, kept and not isinstance(opened, CrawlGraph)) if every else {}
     answers: list[dict[str, Any]] = []
+    refused = False
     for algorithm in algorithms:
-        ranking = getattr(inlink, algorithm.replace("-", "_"))(ranked, **options[algorithm])
         called = name or f"{algorithm}{'-content' * content}"
+        if algorithm in stored:
+            answers.append(_described(called, stored[algorithm]))
+            say(f"{called}: stored with the same parameters, not computed again", err=as_json)
+            continue
+        try:
+            ranking = getattr(inlink, algorithm.replace("-", "_"))(ranked, **options[algorithm])
+        except ParameterError as error:
+            if not every:
+                raise
+            note(f"{called}: {error}")
+            refused = True
+            continue
         if kept:
             ranking.save(opened, called)
         answers.append(_described(called, ranking))
@@ -285,6 +325,22 @@ def rank(
                 show_table(["place", name or algorithm, "node"], rows, right=(0, 1))
     if as_json:
         show_json(answers)
+    if refused:
+        click.get_current_context().exit(2)
+
+
+def _planned(ranked: "Graph", options: dict[str, dict[str, Any]], keeps: bool) -> dict[str, "Ranking"]:
+    """Print the estimates of --all, add the options of its measures, and return the stored rankings."""
+    from inlink.rank.plan import check_memory, plan
+
+    steps = plan(ranked, options["pagerank"].get("threads"))
+    stored = {step.algorithm: step.stored(ranked, step.algorithm) for step in steps} if keeps else {}
+    steps = [step for step in steps if stored.get(step.algorithm) is None]
+    check_memory(steps)
+    for step in steps:
+        options[step.algorithm] |= step.options
+        note(step.summary())
+    return {name: ranking for name, ranking in stored.items() if ranking is not None}
 
 
 def _described(name: str, ranking: "Ranking") -> dict[str, Any]:

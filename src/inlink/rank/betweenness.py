@@ -38,7 +38,7 @@ from inlink.errors import ParameterError
 from inlink.graph.components import components
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.rank.inputs import require_vectors
+from inlink.rank.inputs import VECTORS, require_vectors
 from inlink.rank.parameters import Confidence, Normalized, Sample, Seed, ThreadCount
 from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of, timed
 
@@ -241,7 +241,7 @@ def dependency_sums(
     )
     from inlink.rank.kernels.blocks import each_block
 
-    require_vectors(graph, node=32 + 180 * num_threads(threads))
+    require_vectors(graph, **VECTORS["betweenness"], threads=threads)
     n, rows = graph.num_nodes, graph.out_rows
     lanes = int(LANES)
     size = min(max(STRETCH // max(n + graph.num_arcs, 1) // lanes, 1), 32) * lanes

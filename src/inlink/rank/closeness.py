@@ -37,7 +37,7 @@ from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.graph.rows import Rows, SplitRows
-from inlink.rank.inputs import require_vectors
+from inlink.rank.inputs import VECTORS, require_vectors
 from inlink.rank.parameters import Seed, ThreadCount
 from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of, timed
 
@@ -246,7 +246,7 @@ def _ranking(
         return ranking_of(graph, algorithm, values, error_bound=float(bound), parameters=parameters)
     from inlink.rank.hyperball import STANDARD_ERROR, mean_of_runs
 
-    require_vectors(graph, node=44 if runs == 1 else 72)
+    require_vectors(graph, node=VECTORS["harmonic, estimated"]["node"] + (28 if runs > 1 else 0))
     log2m = LOG2M if log2m is None else log2m
     rows: tuple[Rows | SplitRows, Rows | SplitRows] = (graph.split_in_rows, graph.out_rows)
     values, spread, steps = mean_of_runs(
@@ -295,7 +295,7 @@ def distance_sums(
     )
 
     n = graph.num_nodes
-    require_vectors(graph, node=64 + (40 + 24 * WORDS) * num_threads(threads))
+    require_vectors(graph, **VECTORS["harmonic"], threads=threads)
     rows = graph.out_rows if inwards else graph.in_rows
     unit = unit_of(n)
     all_sums: list[UInt64Array] = []

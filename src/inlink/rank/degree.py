@@ -11,7 +11,7 @@ import numpy as np
 
 from inlink.base.declare import Parameter
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.rank.inputs import require_vectors, strengths, use_weights
+from inlink.rank.inputs import VECTORS, require_vectors, strengths, use_weights
 from inlink.rank.parameters import Normalized
 from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of, timed
 
@@ -50,7 +50,7 @@ def degree(
     """
     graph = as_graph(graph)
     use = use_weights(graph, weighted)
-    require_vectors(graph, node=32)
+    require_vectors(graph, **VECTORS["degree"])
     values = np.zeros(graph.num_nodes)
     if direction in ("out", "both"):
         values += strengths(graph, use)

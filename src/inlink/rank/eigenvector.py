@@ -32,7 +32,7 @@ from inlink.errors import ParameterError
 from inlink.graph.components import components, reachable
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
-from inlink.rank.inputs import node_values, require_vectors, use_weights
+from inlink.rank.inputs import VECTORS, node_values, require_vectors, use_weights
 from inlink.rank.krylov import length_of, principal_vector
 from inlink.rank.parameters import MaxIter, Start, ThreadCount, Tolerance, Weighted
 from inlink.rank.ranking import Ranking, ranking_of, timed
@@ -68,7 +68,8 @@ def eigenvector(
     max_iter : int or None
         The largest number of rounds; None is 1000. If they do not suffice, ``converged`` is False.
     start : float[n], mapping, Ranking, or None
-        A first guess; None is the same for each node. If the answer is not unique, the start decides it.
+        A first guess; None is the same for each node. If the answer is not unique, the start decides it. So
+        ``parameters["started"]`` is True if it is given.
     weighted : bool or None
         Whether an arc counts by its weight; None: if the graph has weights.
     threads : int or None
@@ -98,7 +99,7 @@ def eigenvector(
     """
     graph = as_graph(graph)
     max_iter = 1000 if max_iter is None else max_iter
-    require_vectors(graph, node=160)
+    require_vectors(graph, **VECTORS["eigenvector"])
     n = graph.num_nodes
     use = use_weights(graph, weighted)
     first = np.ones(n) if start is None else node_values(graph, start, "start")
@@ -123,6 +124,8 @@ def eigenvector(
                     if not unique:
                         note = "the eigenvector is not unique, or nearly so: another start gives other values"
     parameters = {"tol": tol, "max_iter": max_iter, "weighted": use, "eigenvalue": solution.eigenvalue}
+    if start is not None:
+        parameters["started"] = True
     return ranking_of(
         graph,
         "eigenvector",

@@ -19,26 +19,54 @@ from inlink.graph.rows import Rows, SplitRows
 _BLOCK = 1 << 16
 
 
-def require_vectors(graph: Graph, node: int, linking: int = 0, arc: int = 0) -> None:
+VECTORS: dict[str, dict[str, int]] = {
+    "degree": {"node": 32},
+    "harmonic": {"node": 64, "thread": 232},
+    "harmonic, estimated": {"node": 44},
+    "pagerank": {"node": 12, "linking": 58},
+    "katz": {"node": 48, "arc": 32},
+    "eigenvector": {"node": 160},
+    "betweenness": {"node": 32, "thread": 180},
+    "betweenness, sampled": {"node": 44, "thread": 20},
+}
+"""The memory of each measure of :mod:`inlink.rank.plan` with its defaults: arguments of :func:`vector_bytes`."""
+
+
+def vector_bytes(
+    graph: Graph, node: int, linking: int = 0, arc: int = 0, thread: int = 0, threads: int | None = None
+) -> int:
+    """Return the bytes of memory that :func:`require_vectors` asks for."""
+    from inlink.base.jit import num_threads
+
+    places = 0
+    if linking:
+        rows = graph.split_in_rows if graph.coded_in_rows is None else graph.coded_in_rows
+        places = len(rows.linking) or graph.num_nodes
+    node += thread * num_threads(threads) if thread else 0
+    return node * graph.num_nodes + linking * places + arc * graph.num_arcs
+
+
+def require_vectors(
+    graph: Graph, node: int, linking: int = 0, arc: int = 0, thread: int = 0, threads: int | None = None
+) -> None:
     """Refuse a graph if memory does not suffice for vectors of its nodes. Rows in memory are checked elsewhere.
 
     Parameters
     ----------
     graph : Graph
         The graph.
-    node, linking, arc : int
-        Bytes of memory for each node, for each node with outlinks besides, and for each arc. They were measured.
+    node, linking, arc, thread : int
+        Bytes of memory for each node, for each node with outlinks besides, for each arc, and for each node and thread.
+        They were measured.
+    threads : int or None
+        None: all processors.
 
     Raises
     ------
     inlink.errors.ParameterError
         If they do not suffice.
     """
-    places = 0
-    if linking:
-        rows = graph.split_in_rows if graph.coded_in_rows is None else graph.coded_in_rows
-        places = len(rows.linking) or graph.num_nodes
-    needed = node * graph.num_nodes + linking * places + arc * graph.num_arcs
+    needed = vector_bytes(graph, node, linking, arc, thread, threads)
     require_memory(needed, f"vectors of {graph.num_nodes:,} nodes")
 
 
@@ -198,8 +226,8 @@ def strengths(graph: Graph, weighted: bool) -> AnyArray:
     inlink.errors.ParameterError
         If a sum is too large or too small to divide by.
     """
-    weights = graph.out_weights
-    if not weighted or weights is None:
+    # The weights of a reversed graph would make a copy of its rows.
+    if not weighted or (weights := graph.out_weights) is None:
         return graph.outdegrees
     from inlink.rank.kernels.gather import row_strengths
 

@@ -36,7 +36,7 @@ from inlink.graph.components import components
 from inlink.graph.graph import Graph, Rows
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.eigenvector import SHIFT
-from inlink.rank.inputs import require_vectors, use_weights
+from inlink.rank.inputs import VECTORS, require_vectors, use_weights
 from inlink.rank.krylov import solve
 from inlink.rank.parameters import MaxIter, Normalized, ThreadCount, Tolerance, Weighted, check_rounds
 from inlink.rank.ranking import ROUNDOFF, Ranking, ranking_of, timed
@@ -108,7 +108,7 @@ def katz(
     graph = as_graph(graph)
     check_rounds(tol, max_iter)
     use = use_weights(graph, weighted)
-    require_vectors(graph, node=48, arc=32)
+    require_vectors(graph, **VECTORS["katz"])
     limit = 10_000 if max_iter is None else max_iter
     _check_alpha(graph, alpha, use, threads)
     x, rounds, share = _solve(graph, alpha, tol, limit, use, threads)

@@ -43,7 +43,7 @@ from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
 from inlink.graph.interop import GraphLike, as_graph
 from inlink.rank.certain import certain_places
-from inlink.rank.inputs import NodeValues, distribution, require_vectors, use_weights
+from inlink.rank.inputs import VECTORS, NodeValues, distribution, require_vectors, use_weights
 from inlink.rank.parameters import (
     DampingTo1,
     MaxIter,
@@ -146,8 +146,10 @@ def pagerank(
     if certain is not None:
         parameters["certain"] = certain
     vectors = sum(each is not None for each in (personalization, start, certain))
-    node, linking = (20, 12) if method == "power" else (12, 58)
-    require_vectors(graph, node=node + 16 * vectors, linking=linking + 16 * bool(parameters["weighted"]))
+    memory = {"node": 20, "linking": 12} if method == "power" else dict(VECTORS["pagerank"])
+    memory["node"] += 16 * vectors
+    memory["linking"] += 16 * bool(parameters["weighted"])
+    require_vectors(graph, **memory)
     n = graph.num_nodes
     limit = 10_000 if max_iter is None else max_iter
     x, rounds, bound = np.empty(0), 0, 0.0

@@ -45,7 +45,7 @@ from inlink.base.arrays import aligned
 from inlink.base.progress import track
 from inlink.graph.components import ordered_components
 from inlink.graph.graph import Graph
-from inlink.rank.inputs import require_vectors
+from inlink.rank.inputs import VECTORS, require_vectors
 from inlink.rank.intervals import intervals, planned_trials
 
 __all__ = ["PathSample", "path_length_bound", "path_sample"]
@@ -124,7 +124,7 @@ def path_sample(
     from inlink.rank.kernels.pathsampling import PairSearch, sample_paths
 
     n = graph.num_nodes
-    require_vectors(graph, node=44 + 20 * num_threads(threads))
+    require_vectors(graph, **VECTORS["betweenness, sampled"], threads=threads)
     sources = np.flatnonzero(graph.outdegrees).astype(np.uint32)
     targets = np.flatnonzero(graph.indegrees).astype(np.uint32)
     pairs = len(sources) * len(targets) - len(np.intersect1d(sources, targets, assume_unique=True))
