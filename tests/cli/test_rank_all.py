@@ -1,5 +1,6 @@
 """``inlink rank --all``: estimates, refusals before anything is computed, and going on after a kill."""
 
+import functools
 import json
 import random
 import signal
@@ -14,10 +15,11 @@ import inlink
 from crawlcommand import INLINK
 from inlink import Crawl, Graph, Ranking
 from inlink.cli import commands
+from inlink.errors import ParameterError
 from inlink.rank import plan
 from inlink.rank.ranking import list_rankings
 
-NAMES = ["degree", "harmonic", "pagerank", "katz", "eigenvector", "betweenness"]
+NAMES = ["degree", "harmonic", "pagerank", "eigenvector", "katz", "betweenness"]
 
 
 @pytest.fixture
@@ -98,13 +100,13 @@ main()
 def test_goes_on_after_kill_9(folder: Path):
     done = subprocess.run([sys.executable, "-c", KILLED, folder], capture_output=True, text=True)
     assert done.returncode == -signal.SIGKILL, done.stderr
-    assert list_rankings(folder) == sorted(NAMES[:3])
+    assert list_rankings(folder) == sorted(NAMES[:4])
     before = times(folder)
     done = subprocess.run([*INLINK, "rank", folder, "--all"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert ["not computed again" in line for line in lines] == [True] * 3 + [False] * 3
-    assert [line.split(":")[0] for line in done.stderr.splitlines() if "of memory" in line] == ["inlink"] * 3
+    assert ["not computed again" in line for line in lines] == [True] * 4 + [False] * 2
+    assert [line.split(":")[0] for line in done.stderr.splitlines() if "of memory" in line] == ["inlink"] * 2
     after = times(folder)
     assert sorted(after) == sorted(NAMES)
     assert {name: after[name] for name in before} == before
@@ -140,18 +142,31 @@ def test_refused_in_one_line_of_a_process_with_exit_code_2(folder: Path):
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, b"", 1), done.stderr
 
 
-def test_a_refused_measure_does_not_stop_the_others(folder: Path):
-    pairs = [(a, b) for a in range(13) for b in range(13)]
-    Graph.from_arcs(pairs, into=folder.parent / "dense")
+def test_a_refused_measure_does_not_stop_the_others(folder: Path, monkeypatch):
+    @functools.wraps(inlink.katz)
+    def refusing(*arguments: object, **options: object) -> None:
+        raise ParameterError("alpha is too large")
+
+    monkeypatch.setattr(inlink, "katz", refusing)
     for given, stored in (((), False), (("--json",), True)):
-        result = run(folder.parent / "dense", "--all", *given, code=2)
+        result = run(folder, "--all", *given, code=2)
         (line,) = (
             line for line in result.stderr.splitlines() if "of memory" not in line and "stored" not in line
         )
-        assert line.startswith("inlink: katz: alpha=0.1 is not below 1/λ₁")
+        assert line == "inlink: katz: alpha is too large"
         assert ("not computed again" in result.output) == stored
     assert [row["name"] for row in json.loads(result.stdout)] == [name for name in NAMES if name != "katz"]
-    assert list_rankings(folder.parent / "dense") == sorted(name for name in NAMES if name != "katz")
+    assert list_rankings(folder) == sorted(name for name in NAMES if name != "katz")
+
+
+def test_katz_is_finite_whatever_the_eigenvalue(folder: Path):
+    dense = folder.parent / "dense"
+    Graph.from_arcs([(a, b) for a in range(13) for b in range(13)], into=dense)
+    run(dense, "--all")
+    assert Ranking.load(dense, "katz").parameters["alpha"] == pytest.approx(0.5 / 13, rel=0.01)
+    assert run(dense, "--all").stdout.count("not computed again") == len(NAMES)
+    run(folder, "--all")
+    assert Ranking.load(folder, "katz").parameters["alpha"] == 0.1
 
 
 def test_no_arcs(tmp_path: Path):

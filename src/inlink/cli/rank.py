@@ -20,6 +20,7 @@ from inlink.errors import ParameterError
 if TYPE_CHECKING:
     from inlink.base.declare import Parameter
     from inlink.graph.graph import Graph
+    from inlink.rank.plan import Step
     from inlink.rank.ranking import Ranking
 
 
@@ -217,7 +218,7 @@ def _describe(
     "--all",
     "every",
     is_flag=True,
-    help="Rank by degree, harmonic, pagerank, katz, eigenvector and betweenness, after an estimate of time and memory. "
+    help="Rank by degree, harmonic, pagerank, eigenvector, katz and betweenness, after an estimate of time and memory. "
     "A graph's rankings with the same parameters are not computed again: --algorithm NAME computes them anyway. On "
     "large graphs, harmonic and betweenness are estimated.",
 )
@@ -310,6 +311,10 @@ def rank(
             continue
         if kept:
             ranking.save(opened, called)
+        if every and algorithm == "eigenvector":
+            from inlink.rank.plan import katz_alpha
+
+            options["katz"]["alpha"] = katz_alpha(ranking)
         answers.append(_described(called, ranking))
         if output is not None:
             _write(ranking, output)
@@ -330,17 +335,24 @@ def rank(
 
 
 def _planned(ranked: "Graph", options: dict[str, dict[str, Any]], keeps: bool) -> dict[str, "Ranking"]:
-    """Print the estimates of --all, add the options of its measures, and return the stored rankings."""
-    from inlink.rank.plan import check_memory, plan
+    """Print the estimates of --all, add the options of its measures, and return the rankings that are stored."""
+    from inlink.rank.plan import check_memory, katz_alpha, plan
 
-    steps = plan(ranked, options["pagerank"].get("threads"))
-    stored = {step.algorithm: step.stored(ranked, step.algorithm) for step in steps} if keeps else {}
-    steps = [step for step in steps if stored.get(step.algorithm) is None]
-    check_memory(steps)
-    for step in steps:
+    stored: dict[str, Ranking] = {}
+    left: list[Step] = []
+    for step in plan(ranked, options["pagerank"].get("threads")):
+        if step.algorithm == "katz" and "eigenvector" in stored:
+            step.options["alpha"] = katz_alpha(stored["eigenvector"])
         options[step.algorithm] |= step.options
+        ranking = step.stored(ranked, step.algorithm) if keeps else None
+        if ranking is None:
+            left.append(step)
+        else:
+            stored[step.algorithm] = ranking
+    check_memory(left)
+    for step in left:
         note(step.summary())
-    return {name: ranking for name, ranking in stored.items() if ranking is not None}
+    return stored
 
 
 def _described(name: str, ranking: "Ranking") -> dict[str, Any]:

@@ -34,11 +34,11 @@ MEASURES: dict[str, Callable[..., Ranking]] = {
     "degree": degree,
     "harmonic": harmonic,
     "pagerank": pagerank,
-    "katz": katz,
     "eigenvector": eigenvector,
+    "katz": katz,
     "betweenness": betweenness,
 }
-"""The measures, in the order in which they are computed."""
+"""The measures, in the order in which they are computed. Katz needs the eigenvalue of the eigenvector."""
 
 # Nanoseconds for each node and arc in a pass, usual passes (None: one for each node), and the rows that are read.
 # CPU times of whole calls with compiled kernels on one thread of an AMD EPYC, divided by passes and by nodes and arcs:
@@ -109,6 +109,16 @@ def plan(graph: Graph, threads: int | None = None) -> list[Step]:
         seconds = nanoseconds * 1e-9 * size * (n if passes is None else passes) / num_threads(threads)
         steps.append(Step(algorithm, kind, options, memory, seconds))
     return steps
+
+
+def katz_alpha(ranking: Ranking) -> float:
+    """Return Katz's α for a graph with this eigenvector: the default, or half of the largest possible if that is less.
+
+    The default 0.1 has no finite values on a graph whose largest eigenvalue is 10 or more, as that of most webs is.
+    """
+    default: float = parameters_of(katz)["alpha"].default
+    eigenvalue = float(ranking.parameters["eigenvalue"])
+    return min(default, float(f"{0.5 / eigenvalue:.3g}")) if eigenvalue > 0 else default
 
 
 def _copies(graph: Graph) -> dict[str, int]:
