@@ -300,3 +300,13 @@ def test_the_commands(tmp_path, monkeypatch):
     assert low[0] <= 1 <= high[0] * (1 + 1e-12)
     refused = run(commands, ["rank", "g", "--algorithm", "betweenness", "--epsilon", ".02", "-k", "3"])
     assert refused.exit_code == 2 or "give one of them" in str(refused.exception)
+
+
+def test_more_paths_than_can_be_counted_are_refused_before_any_is_drawn():
+    ring = Graph.from_arcs([(0, 1), (1, 2), (2, 0)])
+    with pytest.raises(
+        ParameterError, match=r"`epsilon` 0\.0001 may need [\d,]+ paths on this graph.*exact values"
+    ):
+        betweenness(ring, epsilon=1e-4)
+    with pytest.raises(ParameterError, match="`epsilon` must be a number"):
+        betweenness(ring, epsilon=1e-300)

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 
 import numpy as np
@@ -310,6 +311,16 @@ def test_top_reads_the_groups_with_the_best_values(large, server, tmp_path):
     parts = len(list((tmp_path / "d/nodes").iterdir()))
     # A group that holds none of the best four is not read.
     assert len(reads) <= parts + 4 + 3 < parts + 8000 // 512
+
+
+def test_threads_may_share_a_published_graph(large, tmp_path):
+    graph, _ = large
+    published = PublishedGraph.open(tmp_path / "d")
+    names = [graph.names[node] for node in range(0, 8000, 97)]
+    with ThreadPoolExecutor(4) as pool:
+        facts = list(pool.map(published.facts, names * 3))
+    alone = PublishedGraph.open(tmp_path / "d")
+    assert facts == [alone.facts(name) for name in names] * 3
 
 
 def test_find_reads_all_names_and_no_arcs(large, server):

@@ -64,10 +64,10 @@ def kinds_of(place: Path | str, moment: str | None = None) -> "LinkKinds":
     """
     from inlink.audit.templates import LinkKinds
     from inlink.cli.remote import then
-    from inlink.sources.dataset import is_published
+    from inlink.sources.dataset import may_be_published
 
     refuse_url(place, "--template reads all visits: run it on the machine where the crawl's folder is")
-    if names_graph(place) or is_published(place):
+    if names_graph(place) or may_be_published(place):
         raise ParameterError(f"{place} is a graph: --template applies only to crawls")
     return LinkKinds(place if moment is None else then(place, moment).folder)
 
@@ -111,9 +111,9 @@ def lookups_at(place: Path | str) -> "LookUps | None":
     inlink.errors.InlinkError
         If it cannot be read.
     """
-    from inlink.sources.dataset import is_published
+    from inlink.sources.dataset import may_be_published
 
-    if is_published(place) and not is_crawl(str(place)):
+    if may_be_published(place) and not is_crawl(str(place)):
         from inlink.sources.published import PublishedGraph
 
         try:

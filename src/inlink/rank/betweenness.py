@@ -60,7 +60,7 @@ def betweenness(
         float | None,
         Parameter(
             "Sample shortest paths until no normalized value is off by more than this.",
-            above=0,
+            at_least=1e-4,
             below=1,
             none="no sample of paths",
         ),
@@ -81,7 +81,8 @@ def betweenness(
         The number of sources to draw. None takes all: exact, in about n · m steps.
     epsilon : float or None
         Sample shortest paths until no value is off by more than this, with the given confidence for all nodes together:
-        above 0 and below 1, in parts of the number of pairs. None samples no paths. It cannot be combined with ``k``.
+        at least 0.0001 and below 1, in parts of the number of pairs. None samples no paths. It cannot be combined with
+        ``k``.
     normalized : bool
         Whether to divide by the number of pairs of other nodes.
     endpoints : bool
@@ -104,8 +105,8 @@ def betweenness(
     Raises
     ------
     inlink.errors.ParameterError
-        If k is not between 1 and n, epsilon or the confidence are not between 0 and 1, the seed is not a whole number
-        of at least 0, or both k and epsilon are given.
+        If k is not between 1 and n, epsilon is not between 0.0001 and 1 or may need more than 2³² paths, the confidence
+        is not between 0 and 1, the seed is not a whole number of at least 0, or both k and epsilon are given.
 
     Examples
     --------
@@ -155,7 +156,7 @@ def betweenness(
 
 
 def _pairs(n: int, endpoints: bool) -> int:
-    """Return the number of pairs by which values are divided; 1 if there are none."""
+    """Return the number of pairs of other nodes, or 1 if there are none. Normalized values are divided by it."""
     others = n if endpoints else n - 1
     return others * (others - 1) if others > 1 else 1
 
@@ -173,7 +174,7 @@ def _from_paths(
     from inlink.rank.pathsampling import path_sample
 
     sample = path_sample(graph, epsilon, endpoints, confidence, seed, threads)
-    # The value of a node that is on each path
+    # A node that lies on all paths has this value.
     scale = sample.pairs / (_pairs(graph.num_nodes, endpoints) if normalized else 1)
     error = scale * sample.width
     return ranking_of(

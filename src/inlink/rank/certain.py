@@ -119,7 +119,7 @@ def separate_places(
 
 
 def _first_places(nodes: Int64Array, gaps: Float64Array, separate: BoolArray, count: int) -> FirstPlaces:
-    """Return the first places of the best nodes, of which each is ``separate`` from the next one or not."""
+    """Return the first places. ``separate`` tells for each of the best nodes whether the next one is surely worse."""
     places = min(count, len(nodes))
     apart = np.ones(places + 1, bool)
     apart[1 : len(gaps) + 1] = separate

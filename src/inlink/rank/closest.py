@@ -1,4 +1,4 @@
-"""The nodes with the greatest closeness or harmonic centrality, exact, without a whole search from each node.
+"""Find the nodes with the greatest closeness or harmonic centrality exactly, without a whole search from each node.
 
 When all nodes within t steps of v are counted, the other nodes are at least t + 1 steps away. There are at most as many
 of them as :func:`inlink.graph.components.reach_bounds` says, and at most as many at t + 1 steps as arcs lead to the
@@ -30,10 +30,10 @@ from inlink.rank.ranking import ROUNDOFF
 _Values: TypeAlias = Callable[[Float64Array, Float64Array], Float64Array]
 
 _ALL = (1 << 32) - 1
-# Whole searches are cheaper than another round if a round takes this share of their arcs, or so few nodes are left.
+# Search to the end if the last round followed this share of the arcs of a whole search, or if so few nodes are left.
 _SHARE = 0.25
 _FEW = 2048
-# Bounds are raised by more than the rounding errors of their computation.
+# The rounding errors of a bound are smaller than this increase.
 _RAISED = 1 + 2.0**-40
 
 
@@ -47,7 +47,7 @@ def best_values(
     inverse: bool,
     threads: int | None,
 ) -> tuple[Float64Array, float]:
-    """Return the exact values of the best nodes, with upper bounds of the others.
+    """Return the exact values of the best nodes, and upper bounds for the other nodes.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def best_values(
     Returns
     -------
     values : float64[n]
-        The values of nodes that are not exact are below all of those of the best.
+        Each upper bound is below the values of all the best nodes.
     error : float
         The largest rounding error of an exact value.
     """
@@ -92,7 +92,7 @@ def best_values(
 
 
 class _Balls:
-    """What was counted around each node.
+    """The numbers of nodes near each node, and the sums of their distances.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class _Balls:
         return followed
 
     def bounds(self, values_of: _Values) -> Float64Array:
-        """Return the exact values where they are final, and upper bounds of the others, float64[n].
+        """Return the exact value of each node whose search has ended, and an upper bound for each other node.
 
         Let r nodes be reached in all. The sum is best if as many as possible are at the next step, and the others at
         the one after it. Of the bounds for all possible r, the greatest is at an end of the two ranges of r in which

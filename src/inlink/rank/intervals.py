@@ -1,4 +1,4 @@
-"""Intervals for many probabilities at once, from how often each event happened in independent trials.
+"""Compute intervals for many probabilities at once, from the number of independent trials in which each event happened.
 
 Event v has the probability b_v. Several events can happen in one trial, but on average at most ρ of them: Σ_v b_v ≤ ρ.
 Of t trials, c have event v. Chernoff's bound for a binomial variable says, with b̂ = c/t and the divergence
@@ -29,11 +29,11 @@ from inlink.base.arrays import AnyArray, Float64Array
 
 __all__ = ["intervals", "planned_trials"]
 
-# Added to the logarithm in (2): it covers the rounding of kl, and of the probabilities with which paths are drawn.
+# The logarithm in (2) is increased by this number, because kl and the probabilities of paths are rounded.
 _ROUNDING = 1e-6
 _HALVINGS = 60
-# The factor from one planned number of trials to the next. A smaller one stops sooner, but its more numerous looks
-# need more trials.
+# Each planned number of trials is this factor times the one before. With a smaller factor, sampling stops sooner, but
+# there are more looks, which make the intervals wider.
 _GROWTH = 1.15
 
 
@@ -71,13 +71,13 @@ def intervals(counts: AnyArray, trials: int, constant: float) -> tuple[Float64Ar
     def outside(b: Float64Array) -> Any:
         return trials * _divergence(share, b) >= odds - np.log(b)
 
-    # Above the share, the left side of (2) grows and the right side shrinks.
+    # If b grows above the share, the left side of (2) grows and the right side shrinks.
     inner, high = share.copy(), np.ones(len(share))
     for _ in range(_HALVINGS):
         middle = (inner + high) / 2
         beyond = outside(np.clip(middle, 1e-300, 1 - 1e-16))
         high, inner = np.where(beyond, middle, high), np.where(beyond, inner, middle)
-    # Below it, their difference has a single change of sign, which is below (c - 1)/(t - 1). For c < 2 it has none.
+    # Below the share, the difference of the sides changes its sign once, below (c - 1)/(t - 1). For c < 2 it does not.
     low, inner = np.zeros(len(share)), np.maximum(different - 1, 0) / max(trials - 1, 1)
     for _ in range(_HALVINGS):
         middle = (inner + low) / 2
@@ -88,7 +88,7 @@ def intervals(counts: AnyArray, trials: int, constant: float) -> tuple[Float64Ar
 
 
 def planned_trials(width: float, odds: float) -> list[int]:
-    """Return the numbers of trials after which to look at the counts.
+    """Return the numbers of trials after which the counts are looked at.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def planned_trials(width: float, odds: float) -> list[int]:
     grid = np.unique(np.concatenate([np.geomspace(1e-12, 0.5, 2000), np.linspace(0.001, 0.999, 999)]))
     grid = grid[grid < 1 - 1e-9]
     above, below = grid[grid + width < 1] + width, np.maximum(grid - width, 0)
-    # Divergences of shares that are `width` above and below the probability
+    # The divergence between each probability and a share that is `width` above or below it: the smaller of the two.
     apart = np.full(len(grid), np.inf)
     apart[: len(above)] = _divergence(above, grid[: len(above)])
     apart = np.where(grid >= width, np.minimum(apart, _divergence(below, grid)), apart)

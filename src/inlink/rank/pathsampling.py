@@ -1,4 +1,4 @@
-"""Betweenness from random shortest paths, with intervals that hold for all nodes together.
+"""Estimate betweenness from random shortest paths, with intervals that hold for all nodes together.
 
 Let S be the nodes with outlinks, T those with inlinks, and P = |S|·|T| − |S ∩ T| the number of pairs (s, t) with s in
 S, t in T and s ≠ t. Other pairs have no path. A pair is drawn at random, and then one of its shortest paths, each with
@@ -25,11 +25,12 @@ at each node, where b̂ is the share of paths through it and L = ln(1/δ_v) ::
 The δ_v come from paths that are not used otherwise, and have a sum of at most δ/2. The other δ/2 is for (2), with
 ln(2/δ). (3) holds at any time before ω. The price is that its width at τ contains the variance of ω paths.
 
-**What is done here.** Paths are looked at only after numbers of paths that grow by a factor and are fixed beforehand.
-At each of them, all nodes have the intervals of :mod:`inlink.rank.intervals`. They use Σ_v b(v) ≤ ρ, where ρ is the
-largest number of nodes inside a shortest path. Sampling stops when no interval ends more than ε from its estimate. The
-last planned number suffices for any graph. It is about (1/2ε²)·ln(4rρ/δ), with r looks. Neither (2) nor a first phase
-is needed, and all constants are proven. Only the logarithm of ρ counts, so a rough bound is enough:
+**The method of this module.** The numbers of paths after which the counts are looked at are fixed beforehand. Each is a
+factor times the one before. At each look, all nodes get the intervals of :mod:`inlink.rank.intervals`. These use
+Σ_v b(v) ≤ ρ, where ρ is the largest number of nodes inside a shortest path. Sampling stops when no interval ends more
+than ε from its estimate. The last planned number suffices for any graph. It is about (1/2ε²)·ln(4rρ/δ), with r looks.
+Neither (2) nor a first phase is needed, and all constants are proven. Only the logarithm of ρ counts, so a rough bound
+is enough:
 
 **A bound on the length of shortest paths.** A path passes through strongly connected components in the order of their
 condensation, which has no cycles. Within a component it has at most as many arcs as lead from the farthest node to a
@@ -43,6 +44,7 @@ import numpy as np
 
 from inlink.base.arrays import aligned
 from inlink.base.progress import track
+from inlink.errors import ParameterError
 from inlink.graph.components import ordered_components
 from inlink.graph.graph import Graph
 from inlink.rank.inputs import VECTORS, require_vectors
@@ -50,14 +52,16 @@ from inlink.rank.intervals import intervals, planned_trials
 
 __all__ = ["PathSample", "path_length_bound", "path_sample"]
 
-# The number of arcs and nodes of the graph times the paths of a block. Most searches see a small part of the graph, so
-# a block takes a few hundredths of a second. Ctrl-C waits for its end.
+# The number of paths in a block, times the number of arcs and nodes of the graph. Most searches visit a small part of
+# the graph, so a block takes a few hundredths of a second. Ctrl-C waits for its end.
 _STRETCH = 1 << 27
 _BLOCK = 4096
+# Each thread counts the paths through a node in 32 bits.
+_MOST_PATHS = (1 << 32) - 1
 
 
 class PathSample(NamedTuple):
-    """How often nodes lie on random shortest paths.
+    """A sample of random shortest paths: the number of paths through each node, and what its intervals need.
 
     Attributes
     ----------
@@ -81,7 +85,7 @@ class PathSample(NamedTuple):
 
 
 def path_length_bound(graph: Graph) -> int:
-    """Return a number of arcs that no shortest path exceeds; see the module. 0 for a graph without arcs."""
+    """Return a number of arcs that no shortest path exceeds, as the module describes; 0 for a graph without arcs."""
     from inlink.rank.kernels.pathsampling import farthest_within, longest_chain
 
     require_vectors(graph, node=44)
@@ -118,6 +122,11 @@ def path_sample(
         Seed of the random numbers.
     threads : int or None
         None uses all processors. The result does not depend on it.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If more paths may be needed than can be counted.
     """
     from inlink.base.jit import num_threads
     from inlink.rank.kernels.blocks import each_block
@@ -137,6 +146,11 @@ def path_sample(
     width = min(epsilon * others / pairs, 0.5)
     odds = 2 * most / (1 - confidence)
     looks = planned_trials(width, odds)
+    if looks[-1] > _MOST_PATHS:
+        raise ParameterError(
+            f"`epsilon` {epsilon:g} may need {looks[-1]:,} paths on this graph, and at most {_MOST_PATHS:,} are "
+            "counted: choose a larger one, or leave it out for exact values"
+        )
     constant = len(looks) * odds
     key = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
     out, into = graph.out_rows, graph.in_rows

@@ -1,4 +1,4 @@
-"""The measures of ``inlink rank --all``: their options, their memory and time for a graph, and whether they are stored.
+"""Plan ``inlink rank --all``: options, memory and time of each measure, and which rankings are stored already.
 
 **Memory** is what each measure asks for before it starts, and the copies of rows that it or an earlier measure makes.
 **Time** is the cost of a pass, times the usual number of passes, divided by the number of threads. It may be off by a
@@ -43,8 +43,8 @@ MEASURES: dict[str, Callable[..., Ranking]] = {
 # Nanoseconds for each node and arc in a pass, usual passes (None: one for each node), and the rows that are read.
 # CPU times of whole calls with compiled kernels on one thread of an AMD EPYC, divided by passes and by nodes and arcs:
 # cnr-2000 (325,557 nodes, 3.2 M arcs) and a generated graph (500,000 nodes, 5.0 M arcs, 60% dangling). For exact
-# searches: generated graphs of 10,000 nodes and 96,100 arcs, and of 4,000 nodes and 170,578 arcs. Costs and passes lie
-# between those of the two graphs or are the larger ones. A pass of a sample of paths is a path.
+# searches: generated graphs of 10,000 nodes and 96,100 arcs, and of 4,000 nodes and 170,578 arcs. Costs and passes
+# are those of one graph, or between them. For a sample of paths, a pass is a path.
 _COSTS: dict[str, tuple[float, int | None, tuple[str, ...]]] = {
     "degree": (10, 1, ("out",)),
     "harmonic": (0.25, None, ("out",)),
@@ -58,7 +58,7 @@ _COSTS: dict[str, tuple[float, int | None, tuple[str, ...]]] = {
 
 
 class Step(NamedTuple):
-    """A measure, whether it is estimated, the options of its function, its bytes of memory, and its usual seconds."""
+    """A measure that is to be computed. ``kind`` tells whether it is estimated, and ``memory`` is in bytes."""
 
     algorithm: str
     kind: str
@@ -67,7 +67,7 @@ class Step(NamedTuple):
     seconds: float
 
     def summary(self) -> str:
-        """Return the kind, the time and the memory in one line, without false precision."""
+        """Return a line with the kind, and with the time and the memory in a few digits."""
         size = f"{self.memory / 1e9:,.1f} GB" if self.memory >= 1e9 else f"{max(self.memory / 1e6, 1):.0f} MB"
         return f"{self.kind}: {_about(self.seconds)}, {size} of memory"
 
@@ -117,12 +117,14 @@ def katz_alpha(ranking: Ranking) -> float:
     The default 0.1 has no finite values on a graph whose largest eigenvalue is 10 or more, as that of most webs is.
     """
     default: float = parameters_of(katz)["alpha"].default
-    eigenvalue = float(ranking.parameters["eigenvalue"])
-    return min(default, float(f"{0.5 / eigenvalue:.3g}")) if eigenvalue > 0 else default
+    eigenvalue = ranking.parameters.get("eigenvalue")
+    if not isinstance(eigenvalue, float) or not eigenvalue > 0:
+        return default
+    return min(default, float(f"{0.5 / eigenvalue:.3g}"))
 
 
 def _copies(graph: Graph) -> dict[str, int]:
-    """Return the bytes of the copies of rows that measures make in memory, and that stay there."""
+    """Return the bytes of each copy of rows that a measure makes. The copies stay in memory."""
     n, m, weights = graph.num_nodes, graph.num_arcs, graph.out_weights
     coded = graph.coded_in_rows
     split = len((graph.split_in_rows if coded is None else coded).linking) > 0
@@ -141,7 +143,7 @@ def _counters(graph: Graph) -> int:
 
 
 def check_memory(steps: Iterable[Step]) -> None:
-    """Refuse steps before the first of them starts, if memory does not suffice for one of them.
+    """Refuse all steps if memory does not suffice for one of them.
 
     Raises
     ------
@@ -163,7 +165,7 @@ def check_memory(steps: Iterable[Step]) -> None:
 def _about(seconds: float) -> str:
     if seconds < 1:
         return "less than 1 s"
-    # One digit, because the estimate has no second.
+    # Only the first digit means something.
     for length, unit, most in ((1, "s", 60), (60, "min", 60), (3600, "h", 48)):
         if (amount := float(f"{seconds / length:.0e}")) < most:
             return f"about {amount:.0f} {unit}"

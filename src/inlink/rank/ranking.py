@@ -46,7 +46,7 @@ _BATCH = 1 << 16
 _ESTIMATES = {"confidence", "log2m"}
 # With "top", only the values of the first places are exact, and the others are upper bounds.
 _INEXACT = _ESTIMATES | {"top"}
-# Parameters of values from which intervals can be computed: of a sample of shortest paths, and of the best nodes alone.
+# Intervals are computed from these parameters: of a sample of shortest paths, and of the best nodes alone.
 _PATHS, _BEST = ("paths", "scale", "constant"), ("top", "top_error")
 # Values that came from a file, which does not say how exact they are.
 _FOREIGN = {"unknown", "imported"}
@@ -285,7 +285,7 @@ class Ranking:
         return list(zip(self.keys().at(best), values[best].tolist(), strict=True))
 
     def places(self, k: int = 10) -> FirstPlaces | None:
-        """Return the first k places, and which are certain: further from their neighbours than the errors.
+        """Return the first k places, and which of them are certain: the errors are too small to change their order.
 
         For betweenness from a sample of paths, all certain places are right together with the confidence of the sample.
 
@@ -309,7 +309,7 @@ class Ranking:
         return self.places_among(self.values, k)
 
     def places_among(self, values: Float64Array, k: int) -> FirstPlaces | None:
-        """Do the same as :meth:`places` for some of the values, float64[any length]. Nodes are places in ``values``."""
+        """Do the same as :meth:`places` for some of the values, float64[m]. Nodes are indices of ``values``."""
         if self._numbers(_PATHS) or self._numbers(_BEST):
             return separate_places(values, self.intervals, k)
         bound = 0.0 if self.error_bound is None and self.is_exact() else self.error_bound
@@ -321,10 +321,10 @@ class Ranking:
         return values if len(values) == len(keys) else None
 
     def intervals(self, values: Float64Array | None = None) -> tuple[Float64Array, Float64Array]:
-        """Return an interval for each value: of betweenness from a sample of paths, or of the best nodes by closeness.
+        """Return an interval for each value of betweenness from a sample of paths, or of closeness with ``top``.
 
-        All exact values are inside, with the confidence of the sample. The intervals of its small values are
-        shorter than ``parameters["max_error"]``. Closeness with ``top`` has an interval from 0 for all but the best.
+        All exact values are inside; for a sample, with its confidence. The intervals of small values of a sample are
+        shorter than ``parameters["max_error"]``. With ``top``, the intervals of all but the best nodes begin at 0.
 
         Parameters
         ----------

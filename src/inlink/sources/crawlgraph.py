@@ -19,7 +19,7 @@ from inlink.graph.batches import ArcBatch
 from inlink.graph.graph import Graph
 from inlink.graph.names import Names
 from inlink.graph.source import Source
-from inlink.sources.dataset import is_published
+from inlink.sources.dataset import may_be_published
 from inlink.store.blocks import ARCS, COLUMNS, arcs_of, crawled_rows, fact_columns, page_columns, url_blocks
 from inlink.store.format import NO_PAGE
 from inlink.store.pages import Pages
@@ -107,7 +107,7 @@ def graph_in(path: str | os.PathLike[str]) -> Graph:
         If the folder holds neither, or a published graph.
     """
     if not is_crawl(path):
-        if is_published(path):
+        if may_be_published(path):
             raise FolderError(
                 f"{path} is a published graph, for `inlink links`, `page`, `top`, `find`: name the graph's own folder"
             )

@@ -11,7 +11,7 @@ FORMAT = 1
 INDEX = "index.json"
 NODES, BY_SOURCE, BY_TARGET = "nodes", "arcs_by_source", "arcs_by_target"
 FIRST_BYTES = 256
-"""The index has at most so many bytes of the first name of a part."""
+"""The index has at most this number of bytes of the first name of a part."""
 
 
 def part_name(table: str, number: int) -> str:
@@ -19,6 +19,6 @@ def part_name(table: str, number: int) -> str:
     return f"{table}/part-{number:05}.parquet"
 
 
-def is_published(place: str | os.PathLike[str]) -> bool:
-    """Return whether a place is the folder of a published graph, or a URL, which may be that of a published graph."""
+def may_be_published(place: str | os.PathLike[str]) -> bool:
+    """Return whether a place may be a published graph: its folder, or any URL."""
     return is_remote(place) or (Path(place) / INDEX).is_file()

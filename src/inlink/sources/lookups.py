@@ -1,4 +1,4 @@
-"""Questions about the nodes of a graph that commands ask, and their answers from a graph on this machine.
+"""The questions that commands ask about the nodes of a graph, and the answers from a graph on this machine.
 
 :class:`inlink.sources.published.PublishedGraph` answers the same questions from the tables of a published graph.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class NamedNode(NamedTuple):
-    """A node: its number, and its name, which is None if the nodes have no names."""
+    """A node with its name. The name is None if the nodes have no names."""
 
     node: int
     name: str | None
@@ -54,7 +54,7 @@ class RankedNode(NamedTuple):
 
 @dataclass
 class NodeFacts:
-    """What is stored of a node.
+    """The data that a graph has about a node.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class NodeFacts:
 
 
 class LookUps(Protocol):
-    """The questions about nodes that the commands ask. ``suggests``: whether searching all names is cheap."""
+    """The questions that commands ask about nodes. ``suggests`` tells whether a search of all names is cheap."""
 
     suggests: bool
 
@@ -100,10 +100,10 @@ class LookUps(Protocol):
         """Yield the nodes that link to a node, or that it links to, by number."""
 
     def facts(self, node: int) -> NodeFacts:
-        """Return what is stored of a node."""
+        """Return the data about a node."""
 
     def top(self, ranking: str, count: int, *, hubs: bool = False) -> tuple[list[RankedNode], str]:
-        """Return the best nodes of a stored ranking, and its algorithm. ``hubs``: by hub score."""
+        """Return the best nodes of a stored ranking, and its algorithm. With ``hubs``, the hub scores decide."""
 
 
 class GraphLookUps:
@@ -141,7 +141,7 @@ class GraphLookUps:
         return None if self._graph.names is None else self._graph.names[node]
 
     def facts(self, node: int) -> NodeFacts:
-        """Return what is stored of a node."""
+        """Return the data about a node."""
         graph = self._graph
         crawled = None if graph.crawled is None else bool(graph.crawled[node])
         degrees = len(graph.inlinks(node)), len(graph.outlinks(node))
@@ -160,7 +160,7 @@ class GraphLookUps:
         return facts
 
     def top(self, ranking: str, count: int, *, hubs: bool = False) -> tuple[list[RankedNode], str]:
-        """Return the best nodes of a stored ranking, and its algorithm. ``hubs``: by hub score."""
+        """Return the best nodes of a stored ranking, and its algorithm. With ``hubs``, the hub scores decide."""
         stored = Ranking.load(self._graph, ranking)
         both = "hubs" in stored.columns
         places = None if hubs else stored.places(count)

@@ -5,7 +5,7 @@
 ``arcs_by_source/`` ``source``, ``target`` (names), ``source_id``, ``target_id`` and perhaps ``weight``
 ``arcs_by_target/`` the same arcs by target, so that the links to a node stand together
 ``index.json``      the description of the graph and of its rankings, and the parts of each table
-``sources.txt``     what the graph was built from, a line each
+``sources.txt``     the inputs of the graph, a line each
 ``README.md``       the card: what the tables hold, how they were made, their limits and their licence
 ``SHA256SUMS``      for ``sha256sum --check SHA256SUMS``
 =================== =============================================================================================
@@ -164,7 +164,7 @@ def _columns(rankings: dict[str, Ranking], graph: Graph) -> dict[str, Float64Arr
 
 
 def _description(graph: Graph, rankings: dict[str, Ranking]) -> dict[str, Any]:
-    """Return what the index and the metadata of each part say."""
+    """Return the description in the index and in the metadata of each part."""
     from inlink import __version__
 
     crawled = graph.crawled
@@ -246,7 +246,7 @@ class _Table:
         (folder / name).mkdir()
 
     def write(self, columns: list[Any], first: dict[str, Any]) -> None:
-        """Write a row group. ``first`` is what the index says of its first row if it begins a part."""
+        """Write a row group. If it begins a part, ``first`` describes its first row in the index."""
         pa = load("pyarrow", "arrow", "Parquet")
         if self._writer is None:
             self._begin(first)
@@ -313,7 +313,7 @@ def _write_nodes(
     columns: dict[str, Float64Array],
     metadata: dict[str, str],
 ) -> list[dict[str, Any]]:
-    """Write the nodes, and return what the index says of their parts."""
+    """Write the nodes, and return the index of their parts."""
     pa, names, crawled = load("pyarrow", "arrow", "Parquet"), graph.names, graph.crawled
     numbers = [pa.field(name, pa.uint32(), nullable=False) for name in ("id", "outdegree", "indegree")]
     fields = [numbers[0], *_fields(pa, graph, ["name"]), *numbers[1:]]
@@ -345,7 +345,7 @@ def _write_arcs(
 ) -> list[dict[str, Any]]:
     """Write the arcs by their source in ``graph``, which is transposed for the table by target.
 
-    The columns are in the same order in both tables. Return what the index says of the parts.
+    The columns are in the same order in both tables. Return the index of the parts.
     """
     pa, names = load("pyarrow", "arrow", "Parquet"), graph.names
     fields = _fields(pa, graph, ("source", "target"))

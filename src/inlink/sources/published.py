@@ -10,8 +10,8 @@ top    footers of all parts of ``nodes``, and row groups in the order of their l
 find   the names of all row groups of ``nodes``
 ====== ===================================================================================================
 
-The files may come from a stranger. What they say of sizes is compared with each other and with the index before it is
-used, and bounds how much is read.
+The files may come from a stranger. Before sizes and places in them are used, they are compared with each other and with
+the index. They limit how much is read.
 """
 
 import io
@@ -21,6 +21,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, repeat
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 
 import msgspec
@@ -43,11 +44,11 @@ from inlink.sources.lookups import NamedNode, NodeFacts, RankedNode
 if TYPE_CHECKING:
     from inlink.urls.matching import Kind
 
-# Most bytes of an index, of a footer, and of a row group, packed and unpacked.
+# The most bytes that an index, a footer, and a row group may have. For a row group, both packed and unpacked.
 _MOST_INDEX, _MOST_FOOTER, _MOST_GROUP = 1 << 26, 1 << 24, 1 << 29
-# Most bytes of memory for unpacking. In delta encoding, a file of 500 bytes can hold names of 300 MB.
+# The most bytes of memory for unpacking. In delta encoding, a file of 500 bytes can hold names of 300 MB.
 _MOST_MEMORY = 1 << 31
-# Most rows of a row group.
+# The most rows that a row group may have.
 _MOST_ROWS = 1 << 20
 # Footers and row groups that are kept for the next look-up.
 _FOOTERS, _KEPT = 64, 4
@@ -57,7 +58,7 @@ _TEXTS = ("name", "source", "target")
 
 
 class _Part(msgspec.Struct):
-    """What the index says of a part."""
+    """A part of a table, as the index describes it."""
 
     rows: int
     bytes: int
@@ -67,7 +68,7 @@ class _Part(msgspec.Struct):
 
 
 class _Shape(msgspec.Struct):
-    """What the index says of the graph."""
+    """The graph, as the index describes it."""
 
     nodes: int
     arcs: int
@@ -77,7 +78,7 @@ class _Shape(msgspec.Struct):
 
 
 class _Described(msgspec.Struct):
-    """What the index says of a ranking."""
+    """A ranking, as the index describes it."""
 
     algorithm: str
     columns: list[str]
@@ -97,7 +98,7 @@ class _Index(msgspec.Struct):
 
 
 class _Window(io.RawIOBase):
-    """A file of which only a span can be read."""
+    """A file whose bytes are known only in one span. Other reads fail."""
 
     def __init__(self, size: int, first: int, data: bytes) -> None:
         self._size, self._first, self._data, self._at = size, first, data, 0
@@ -135,7 +136,7 @@ class PublishedGraph:
     place : str
         The folder or the URL.
     description : dict
-        What ``index.json`` says of the graph and of its rankings.
+        The content of ``index.json``.
     num_nodes, num_arcs : int
         The size of the graph.
     level : str or None
@@ -143,7 +144,7 @@ class PublishedGraph:
     rankings : list of str
         The names of the rankings.
     bytes_read, requests : int
-        What was read so far: bytes, and reads of a file or requests to the server.
+        The number of bytes that were read so far, and the number of reads from files or requests to a server.
     """
 
     suggests = False
@@ -157,6 +158,7 @@ class PublishedGraph:
         self._versions: dict[str, str] = {}
         self._footers: dict[tuple[str, int], tuple[Any, dict[str, int]]] = {}
         self._groups: dict[tuple[Any, ...], list[Any]] = {}
+        self._keeping = Lock()
 
     @classmethod
     def open(cls, place: str | os.PathLike[str]) -> Self:
@@ -283,7 +285,7 @@ class PublishedGraph:
             raise DamageError(f"{self.place}: {table} lacks {counted(left, 'arc')} of node {number}")
 
     def facts(self, node: int | str) -> NodeFacts:
-        """Return what is stored of a node: name, degrees, and values in the rankings.
+        """Return the data about a node: name, degrees, and values in the rankings.
 
         Parameters
         ----------
@@ -311,7 +313,7 @@ class PublishedGraph:
         return NodeFacts(number, names[0], inlinks, outlinks, crawled, rankings)
 
     def top(self, ranking: str, count: int = 10, *, hubs: bool = False) -> tuple[list[RankedNode], str]:
-        """Return the best nodes of a ranking, best first; equal values in the order of node numbers.
+        """Return the best nodes of a ranking, best first. Nodes with equal values come in the order of their numbers.
 
         Parameters
         ----------
@@ -445,7 +447,7 @@ class PublishedGraph:
         for (part, group), rows in sorted(places.items()):
             first = self._spans(part)[group][0]
             at = np.array([nodes[k] for k in rows]) - first
-            # The columns of a look-up by name, which is kept.
+            # A look-up by name reads these columns together, so they may be kept.
             basic = ["id", *(["name"] if named else []), *_BASIC]
             mine = [column for column in columns if column not in basic]
             have = dict(zip(basic, self._columns(NODES, part, group, basic), strict=True))
@@ -463,7 +465,7 @@ class PublishedGraph:
         return [list(nodes), texts, *values]
 
     def _best(self, column: str, count: int) -> tuple[Any, Any]:
-        """Return the nodes with the largest values in a column, and the values, without NaN; equal ones by number."""
+        """Return the nodes with the largest values in a column but NaN, and the values. Equal values come by number."""
         groups = []
         for part, _ in enumerate(self._index.tables[NODES]):
             bounds = self._bounds(NODES, part, column)
@@ -527,9 +529,7 @@ class PublishedGraph:
             self._damaged(table, part, f"it has not the rows of {INDEX}")
         if any(not 0 <= group.num_rows <= _MOST_ROWS for group in groups):
             self._damaged(table, part, "a row group is too large")
-        if len(self._footers) >= _FOOTERS:
-            self._footers.pop(next(iter(self._footers)))
-        self._footers[table, part] = metadata, columns
+        self._keep(self._footers, _FOOTERS, (table, part), (metadata, columns))
         return metadata, columns
 
     def _expected(self, pa: Any, table: str) -> dict[str, tuple[Any, ...]]:
@@ -578,8 +578,9 @@ class PublishedGraph:
     def _columns(self, table: str, part: int, group: int, names: list[str]) -> list[Any]:
         """Return columns of a row group: numbers as NumPy arrays, names as Arrow's arrays of bytes."""
         key = table, part, group, *names
-        if key in self._groups:
-            return self._groups[key]
+        known = self._groups.get(key)
+        if known is not None:
+            return known
         pa, pq = load("pyarrow", "arrow", "Parquet"), load("pyarrow.parquet", "arrow", "Parquet")
         metadata, columns = self._footer(table, part)
         rows = metadata.row_group(group)
@@ -617,10 +618,15 @@ class PublishedGraph:
             ]
         except (pa.ArrowException, OSError, ValueError, TypeError, EOFError, MemoryError) as error:
             self._damaged(table, part, f"its data cannot be read ({_brief(error)})")
-        if len(self._groups) >= _KEPT:
-            self._groups.pop(next(iter(self._groups)))
-        self._groups[key] = values
+        self._keep(self._groups, _KEPT, key, values)
         return values
+
+    def _keep(self, cache: dict[Any, Any], most: int, key: Any, value: Any) -> None:
+        """Keep a value for later look-ups, of any thread, in place of the oldest one."""
+        with self._keeping:
+            if len(cache) >= most:
+                del cache[next(iter(cache))]
+            cache[key] = value
 
 
 def _check(index: _Index) -> None:
@@ -655,7 +661,7 @@ def _check(index: _Index) -> None:
 
 
 def _labels(ranking: _Described) -> list[str]:
-    """Return the names that :class:`inlink.Ranking` has for the columns of a ranking."""
+    """Return the names of a ranking's columns in :class:`inlink.Ranking`."""
     return ["value"] if len(ranking.columns) == 1 else ["authorities", "hubs"]
 
 
@@ -682,7 +688,7 @@ def _file_in(place: str, name: str) -> str:
 
 
 def _values(array: Any) -> Any:
-    """Return an array of Arrow as NumPy's if it has numbers.
+    """Return numbers as an array of NumPy, and bytes as Arrow's array.
 
     Arrow's methods `to_numpy` and `cast` would import pandas and Arrow's functions, which takes half a second.
     """

@@ -5,7 +5,7 @@ them (Then et al., "The more the merrier: efficient multi-source graph traversal
 
 :func:`distances_from` is this in reverse: it keeps sums for the nodes that are reached. One population count gives the
 number of sources that are d steps away. :func:`distances_around` keeps sums for the sources, with a counter for each
-bit, and can stop after some steps. So it serves when few sources, or only what is near them, is wanted.
+bit, and can stop after some steps. It serves for few sources, and for the nodes near many sources.
 """
 
 from typing import NamedTuple
@@ -78,15 +78,15 @@ class DistanceSums(NamedTuple):
 
 
 class SourceSums(NamedTuple):
-    """Sums over the nodes that a source reaches within some steps; uint64[s] each, by the place of the source.
+    """Sums over the nodes that each source reaches within some steps; uint64[s] each, in the order of the sources.
 
     Attributes
     ----------
     far, reached, inverse
         Σ d, the number of nodes, and Σ unit/d rounded.
     further
-        The number of arcs that leave the nodes at the last step: no more nodes are one step further. 0 if the source
-        reaches no other node.
+        The number of arcs that leave the nodes at the last step. At most as many nodes are one step further away. It is
+        0 if the search has reached all nodes.
     """
 
     far: UInt64Array

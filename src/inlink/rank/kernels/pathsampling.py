@@ -1,4 +1,4 @@
-"""The loops of sampled betweenness: random shortest paths between random pairs, and a bound on the length of all.
+"""The loops of sampled betweenness: random shortest paths between random pairs, and a bound on the length of any path.
 
 A pair is searched from both ends, level by level, always on the side whose next level has fewer arcs. The nodes of the
 two sides stay disjoint. The first level that meets the other side is the last: each shortest path has exactly one arc
@@ -20,8 +20,8 @@ from inlink.rank.kernels.walks import GAMMA, any_of, first_state, uniform
 
 __all__ = ["PairSearch", "farthest_within", "longest_chain", "sample_paths"]
 
-# Numbers of paths up to this one are counted as they are. A product of two of them, added up along 2^40 arcs, is
-# finite.
+# If a number of paths exceeds this one, the search is repeated with logarithms. The sum of 2^40 products of two smaller
+# numbers is finite.
 _MANY = 2.0**480
 _UNSEEN = uint32(0xFFFFFFFF)
 _NEXT = uint32(1)
@@ -70,7 +70,7 @@ def _product(many: bool, a: float, b: float) -> float:
 
 @inlined
 def _share(many: bool, part: float, total: float) -> float:
-    """Return the share of ``part`` in a sum of which it is the last term so far."""
+    """Return ``part`` as a share of ``total``, the sum of all parts up to this one."""
     return exp(part - total) if many else part / total
 
 
@@ -85,7 +85,7 @@ def _advance(
     many: bool,
     state: uint64,
 ) -> tuple[uint64, uint64, bool, uint64, uint64, float, uint64]:
-    """Search one level further on one side, from the places [low, high) of its queue.
+    """Search the next level on one side, from the places [low, high) of its queue.
 
     Returns the new end of the queue, the arcs of the new level, whether the other side is met, the two ends of a random
     arc where it is met, the largest number of paths, and the state of the random numbers.
@@ -175,7 +175,7 @@ def sample_paths(
             marks[s], marks[t] = _FROM_SOURCE, _FROM_TARGET
             paths[s] = paths[t] = 0.0 if many else 1.0
             queue[U0], queue[end] = uint32(s), uint32(t)
-            # The newest level of each side, and the number of its arcs
+            # Each side has a newest level, and the number of its arcs.
             low, high, work = U0, U1, out_offsets[s + U1] - out_offsets[s]
             back_low, back_high, back_work = U0, U1, in_offsets[t + U1] - in_offsets[t]
             mark, back_mark = _FROM_SOURCE, _FROM_TARGET
@@ -249,11 +249,11 @@ def longest_chain(
 ) -> uint64:
     """Return the largest sum of ``inside`` and arcs along a path from component to component.
 
-    ``label`` is the representative of each node's strongly connected component, and ``inside[label]`` is what a path
-    may take within it. ``order`` has the nodes by components, each after all that it reaches.
+    ``label`` is the representative of each node's strongly connected component, and ``inside[label]`` bounds the
+    arcs of a path within it. ``order`` has the nodes by components, each after all that it reaches.
     """
     n = uint64(len(label))
-    # The largest sum from each component on.
+    # This is the largest sum of a path that begins in a component.
     sums = np.zeros(n, uint64)
     begin, longest = U0, U0
     while begin < n:
