@@ -307,6 +307,6 @@ def test_more_paths_than_can_be_counted_are_refused_before_any_is_drawn():
     with pytest.raises(
         ParameterError, match=r"`epsilon` 0\.0001 may need [\d,]+ paths on this graph.*exact values"
     ):
-        betweenness(ring, epsilon=1e-4)
+        betweenness(ring, epsilon=1e-4, confidence=1 - 1e-12)
     with pytest.raises(ParameterError, match="`epsilon` must be a number"):
         betweenness(ring, epsilon=1e-300)
