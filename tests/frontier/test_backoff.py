@@ -99,6 +99,8 @@ def test_delay_doubles_up_to_its_cap():
         (301, "", "ok"),
         (304, None, "ok"),
         (200, "connection lost in the body", "network"),
+        (299, "cut off", "network"),
+        (302, "redirects to 'mailto:me@example.org', which must not be fetched", "ok"),
         (404, None, "gone"),
         (410, "x", "gone"),
         (429, None, "throttled"),

@@ -98,18 +98,21 @@ def classify(status: int | None, error: str | None = None) -> str:
     status : int or None
         The HTTP status; None or 0 if the host sent none.
     error : str or None
-        Any other error. With a successful status it means that the answer was cut off.
+        Any other error. With a status below 300 it means that the answer was cut off. With a redirect's status it means
+        that the client does not follow the redirect; the host has answered.
 
     Examples
     --------
     >>> classify(200), classify(410), classify(503), classify(403), classify(None, "no route to host")
     ('ok', 'gone', 'busy', 'client', 'network')
+    >>> classify(200, "connection lost"), classify(302, "redirects to mailto:me@example.org")
+    ('network', 'ok')
     """
     if not status:
         return "network"
     for first, last, name in STATUSES:
         if first <= status <= last:
-            return "network" if error and name == "ok" else name
+            return "network" if error and status < 300 else name
     return "client"
 
 
