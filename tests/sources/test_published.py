@@ -223,7 +223,13 @@ def test_crawled_nodes_are_told(tmp_path):
 
 @pytest.mark.parametrize(
     "argv",
-    [["path", "--from", "a", "d", "b"], ["near", "d", "a"], ["rank", "d"], ["export", "d", "-o", "x.tsv"]],
+    [
+        ["path", "--from", "a", "d", "b"],
+        ["near", "d", "a"],
+        ["rank", "d"],
+        ["export", "d", "-o", "x.tsv"],
+        ["info", "d", "--verify"],
+    ],
 )
 def test_other_commands_name_what_a_published_graph_is_for(ranked, tmp_path, monkeypatch, argv):
     monkeypatch.chdir(tmp_path)
@@ -475,6 +481,8 @@ WRONG = {
     "columns": lambda index: index["rankings"]["pagerank"].update(columns=[]),
     "a column of nodes": lambda index: index["rankings"]["pagerank"].update(columns=["name"]),
     "no bound": lambda index: index["rankings"]["pagerank"].update(error_bound="little"),
+    "a bound below zero": lambda index: index["rankings"]["pagerank"].update(error_bound=-1e-9),
+    "a bound that is no number": lambda index: index["rankings"]["pagerank"].update(residual="nan"),
     "no version": lambda index: index.update(version="1"),
     "a name": lambda index: index["rankings"].update({"\x1b[2J": index["rankings"]["pagerank"]}),
     "no graph": lambda index: index.pop("graph"),

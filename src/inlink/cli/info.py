@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inlink.base.table import counted, printable
-from inlink.cli.lookups import graph_at, is_source
+from inlink.cli.lookups import graph_at
 from inlink.cli.options import crawl_argument, graph_argument, json_option
 from inlink.cli.remote import remote, view_of
 from inlink.cli.show import say, say_fields, show_answer, show_table
@@ -37,7 +37,6 @@ def info(graph: Path, verify: bool, structure: bool, as_json: bool) -> None:
     """
     import inlink
     from inlink.base.folder import Folder
-    from inlink.graph.graph import Graph
     from inlink.rank.ranking import FORMAT, KIND, list_rankings
     from inlink.store.reader import is_crawl
 
@@ -48,7 +47,7 @@ def info(graph: Path, verify: bool, structure: bool, as_json: bool) -> None:
             verify_crawl(graph)
         show_crawl(graph, as_json, structure)
         return
-    opened = graph_at(graph) if is_source(graph) else Graph.open(graph, verify=verify)
+    opened = graph_at(graph, verify=verify)
     figures = {**asdict(opened.info()), "rankings": list_rankings(opened), "origin": opened.meta}
     if structure:
         figures["structure"] = inlink.structure(opened).figures()

@@ -72,7 +72,7 @@ def kinds_of(place: Path | str, moment: str | None = None) -> "LinkKinds":
     return LinkKinds(place if moment is None else then(place, moment).folder)
 
 
-def graph_at(place: Path) -> "Graph":
+def graph_at(place: Path, *, verify: bool = False) -> "Graph":
     """The graph in a folder, of a crawl's folder, or of a file, which is read into a temporary folder.
 
     Raises
@@ -83,7 +83,7 @@ def graph_at(place: Path) -> "Graph":
     from inlink.sources.crawlgraph import graph_in
 
     if not is_source(place):
-        return graph_in(place)
+        return graph_in(place, verify=verify)
     from inlink.sources.read import read
 
     return show_reading(lambda: read(str(place)), f"{place}, read for this command only", err=True)

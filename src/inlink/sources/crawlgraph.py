@@ -98,8 +98,14 @@ class CrawlGraph(Graph):
         return self._crawl.header.uuid
 
 
-def graph_in(path: str | os.PathLike[str]) -> Graph:
+def graph_in(path: str | os.PathLike[str], *, verify: bool = False) -> Graph:
     """Open the graph in a folder: a graph that inlink built, or the graph of a crawl, which is read from its log.
+
+    Parameters
+    ----------
+    path : str or PathLike
+    verify : bool
+        Check the checksums of a graph that inlink built.
 
     Raises
     ------
@@ -111,7 +117,7 @@ def graph_in(path: str | os.PathLike[str]) -> Graph:
             raise FolderError(
                 f"{path} is a published graph, for `inlink links`, `page`, `top`, `find`: name the graph's own folder"
             )
-        return Graph.open(path)
+        return Graph.open(path, verify=verify)
     # Most graphs are only opened, and the modules that build a graph take long to import.
     from inlink.graph.build import build_graph
 

@@ -657,7 +657,10 @@ def _check(index: _Index) -> None:
         own = {"id", "name", "crawled", *_BASIC} & set(ranking.columns)
         if own or not (name.isprintable() and len(ranking.columns) in (1, 2)):
             raise ValueError("the rankings")
-        _stored(ranking, np.empty(0))
+        stored = _stored(ranking, np.empty(0))
+        # A bound below 0 would make places certain that are not.
+        if not all(bound is None or bound >= 0 for bound in (stored.error_bound, stored.residual)):
+            raise ValueError("the error bounds")
 
 
 def _labels(ranking: _Described) -> list[str]:
