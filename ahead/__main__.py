@@ -28,11 +28,10 @@ def main(arguments: list[str]) -> int:
             from ahead.build import check_versions
 
             return _in_one_line(check_versions)
-        case ["module", module, machine, folder]:
-            from ahead.build import build_module
+        case ["modules", machine, folder, *modules]:
+            from ahead.build import build_modules
 
-            build_module(module, machine, Path(folder))
-            return 0
+            return _in_one_line(lambda: build_modules(modules, machine, Path(folder)))
     print(__doc__, file=sys.stderr)
     return 2
 

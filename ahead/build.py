@@ -1,6 +1,7 @@
 """Makes the libraries of machine code, one for each level of the processor."""
 
 import json
+import multiprocessing
 import os
 import shutil
 import subprocess
@@ -8,12 +9,14 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
+from multiprocessing.connection import wait
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import Any
 
 from ahead.linking import TARGETS
 
-__all__ = ["TESTED", "build", "build_module", "check_versions"]
+__all__ = ["TESTED", "build", "build_modules", "check_versions"]
 
 TESTED = {"numba": "0.68", "llvmlite": "0.50", "numpy": "2.4"}
 """The versions that machine code is tested with: this program uses private classes of Numba, and copies of layouts."""
@@ -79,18 +82,13 @@ def build(folder: Path, machine: str = "") -> None:
     modules = [place.partition(":")[0] for place, calls in read().items() for _ in calls]
     # Numba has to compile the kernels there, whatever machine code an installed inlink has, and to the same bytes.
     environment = os.environ | {"INLINK_MACHINE_CODE": "off", "PYTHONHASHSEED": "0"}
-    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(os.cpu_count()) as pool:
-
-        def make(module: str) -> int:
-            command = [sys.executable, "-m", "ahead", "module", module, machine, name]
-            return subprocess.run(command, env=environment).returncode
-
+    with tempfile.TemporaryDirectory() as name:
         # Modules with many signatures come first, so that no long one is left at the end.
         names = sorted(set(modules), key=lambda module: (-modules.count(module), module))
-        failed = [module for module, code in zip(names, pool.map(make, names), strict=True) if code]
-        if failed:
-            raise RuntimeError(f"no machine code could be made for {', '.join(failed)}: the reason is above")
-        _link(pool, Path(name), sorted(names), levels, machine, folder)
+        command = [sys.executable, "-m", "ahead", "modules", machine, name, *names]
+        if code := subprocess.run(command, env=environment).returncode:
+            raise RuntimeError(f"the compiler ended with code {code}: the reason is above")
+        _link(Path(name), sorted(names), levels, machine, folder)
 
 
 def levels_of(machine: str) -> list[str]:
@@ -111,15 +109,47 @@ def _is_current(library: Path) -> bool:
     return library.is_file() and stamp().encode() in library.read_bytes()
 
 
-def build_module(module: str, machine: str, folder: Path) -> None:
-    """Write a module's object file for each level of a machine, and the list of its functions, to a folder.
+def build_modules(modules: list[str], machine: str, folder: Path) -> None:
+    """Write to a folder an object file for each module and level of a machine, and each module's list of functions.
 
-    Numba takes longer than twice the time for twice the code, so each module is compiled in a process of its own.
+    Numba takes longer than twice the time for twice the code, so each module is compiled in a process of its own. These
+    are forks of a process that has imported Numba and compiled a function, which takes as long as a small module.
+
+    Raises
+    ------
+    RuntimeError
+        If a module cannot be compiled.
     """
+    # Numba optimises the functions that kernels call for the machine that it runs on. Without these names, libraries
+    # that were built on different processors would differ in bytes and in speed.
+    os.environ["NUMBA_CPU_NAME"] = "x86-64-v3" if os.uname().machine == "x86_64" else "generic"
+    os.environ["NUMBA_CPU_FEATURES"] = ""
+    import numba
+
+    _hide_folders()
+    # This function is compiled but does not run, because this processor may be older.
+    numba.njit("int64(int64)")(lambda number: number + 1)
+    processes = multiprocessing.get_context("fork")
+    running: list[ForkProcess] = []
+    waiting, failed = list(modules), []
+    while waiting or running:
+        while waiting and len(running) < (os.cpu_count() or 1):
+            module = waiting.pop(0)
+            running.append(
+                processes.Process(target=_build_module, args=(module, machine, folder), name=module)
+            )
+            running[-1].start()
+        wait([process.sentinel for process in running])
+        failed += [process.name for process in running if process.exitcode]
+        running = [process for process in running if process.exitcode is None]
+    if failed:
+        raise RuntimeError(f"no machine code could be made for {', '.join(failed)}: the reason is above")
+
+
+def _build_module(module: str, machine: str, folder: Path) -> None:
     from ahead.compiling import compiled
     from ahead.signatures import read
 
-    _hide_folders()
     levels = levels_of(machine)
     signatures = {place: calls for place, calls in read().items() if place.partition(":")[0] == module}
     # NumPy does not run on older processors under macOS either.
@@ -151,10 +181,8 @@ def _hide_folders() -> None:
     Loc.__init__ = shortened  # type: ignore[method-assign,assignment]
 
 
-def _link(
-    pool: ThreadPoolExecutor, made: Path, modules: list[str], levels: list[str], machine: str, folder: Path
-) -> None:
-    """Write the libraries, from what :func:`build_module` has written for each module."""
+def _link(made: Path, modules: list[str], levels: list[str], machine: str, folder: Path) -> None:
+    """Write the libraries, from what :func:`build_modules` has written for each module."""
     from ahead import stubs
     from ahead.compiling import Native
     from ahead.linking import link
@@ -171,4 +199,5 @@ def _link(
         link(source, [(made / f"{module}.{level}.o").read_bytes() for module in modules], path, machine)
         print(f"{path}: {path.stat().st_size:,} bytes, {len(kernels)} kernels", file=sys.stderr)
 
-    list(pool.map(write, levels))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(write, levels))

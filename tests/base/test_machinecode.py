@@ -165,7 +165,7 @@ def test_machine_code_gives_what_numba_gives_and_does_not_load_it(made: Path):
 
 
 @pytest.mark.soak
-def test_two_folders_give_the_same_library_and_it_names_neither(tmp_path: Path):
+def test_two_folders_and_processors_give_the_same_library_and_it_names_no_folder(tmp_path: Path):
     """A short form of the two builds of a release: one module, with exceptions that name source files."""
     pytest.importorskip("ziglang", reason="the C compiler of PyPI's ziglang is not installed")
     module = "inlink.store.kernels.touched"
@@ -173,17 +173,18 @@ def test_two_folders_give_the_same_library_and_it_names_neither(tmp_path: Path):
 import json
 import sys
 from pathlib import Path
-from ahead import build, compiling, linking, stubs
+from ahead.__main__ import main
+assert main(["modules", "x86_64", sys.argv[1], {module!r}]) == 0
+from ahead import compiling, linking, stubs
 from inlink.base.jit import stamp
 folder = Path(sys.argv[1])
-build.build_module({module!r}, "x86_64", folder)
 named = json.loads((folder / "{module}.json").read_text())
 kernels = {{place: [compiling.Native(*native) for native in natives] for place, natives in named.items()}}
 made = (folder / "{module}.x86-64-v2.o").read_bytes()
 linking.link(stubs.source(kernels, stamp()), [made], folder / "library.so", "x86_64")
 """
     libraries = []
-    for name in ("first", "another-folder"):
+    for name, processor in (("first", "znver3"), ("another-folder", "sapphirerapids")):
         folder = tmp_path / name
         (folder / "tmp").mkdir(parents=True)
         for part in ("ahead", "src/inlink"):
@@ -191,6 +192,7 @@ linking.link(stubs.source(kernels, stamp()), [made], folder / "library.so", "x86
         paths = os.pathsep.join([str(folder), str(folder / "src")])
         given = os.environ | {
             "PYTHONPATH": paths, "INLINK_MACHINE_CODE": "off", "PYTHONHASHSEED": "0", "TMPDIR": str(folder / "tmp"),
+            "NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": "",
         }  # fmt: skip
         subprocess.run([sys.executable, "-c", script, str(folder)], env=given, check=True)
         libraries.append((folder / "library.so").read_bytes())
