@@ -89,6 +89,8 @@ def folded(a: Release, b: Release) -> tuple[set[str], dict[tuple[str, str], floa
 
 def exactly(a: Release, b: Release, linkers: int, weighted: bool) -> tuple[list[dict[str, float]], list]:
     """The scaled PageRank of the graph of each step; and the graphs."""
+    if not weighted:
+        a, b = (Release(release.nodes, dict.fromkeys(release.arcs, 1.0)) for release in (a, b))
     nodes, arcs, _ = folded(a, b)
     if not weighted:
         arcs = dict.fromkeys(arcs, 1.0)
@@ -113,22 +115,42 @@ NAMES = [f"{base}{end}" for base in ("com.a", "com.b", "org.c", "org.d") for end
 def releases(draw: st.DrawFn) -> tuple[Release, Release, bool]:
     weighted = draw(st.booleans())
     pool = NAMES[: draw(st.integers(1, 8))] + ["net.x", "net.y"]
+    weights = st.sampled_from([1.0, 2.0, 0.3]) if weighted else st.just(1.0)
     both = []
-    for _ in range(2):
+    for most in (20, draw(st.sampled_from([0, 3, 20]))):
         nodes = draw(st.lists(st.sampled_from(pool), unique=True))
         ends = st.sampled_from(nodes) if nodes else st.nothing()
-        arcs = draw(st.lists(st.tuples(ends, ends), max_size=20)) if nodes else []
-        both.append(
-            Release(nodes, {arc: draw(st.sampled_from([1.0, 2.0, 0.3])) if weighted else 1.0 for arc in arcs})
-        )
+        arcs = draw(st.lists(st.tuples(ends, ends), max_size=most)) if nodes else []
+        both.append(Release(nodes, {arc: draw(weights) for arc in arcs}))
     if draw(st.booleans()):
-        # The second release is the first with some changes.
-        shared = {arc: w for arc, w in both[0].arcs.items() if set(arc) <= set(both[1].nodes)}
-        both[1].arcs = shared | dict(list(both[1].arcs.items())[:3])
+        # The arcs of the first release, and some of the second, with weights and forms of names of the second.
+        forms = {name: [x for x in (name, twin(name)) if x in both[1].nodes] for name in both[0].nodes}
+        for s, t in both[0].arcs:
+            for arc in draw(
+                st.lists(st.sampled_from([(x, y) for x in forms[s] for y in forms[t]] or [()]), max_size=2)
+            ):
+                if arc:
+                    both[1].arcs.setdefault(arc, draw(weights))
     return both[0], both[1], weighted
 
 
 RING = Release(["com.a", "com.b.www"], {("com.a", "com.b.www"): 1.0, ("com.b.www", "com.a"): 1.0})
+
+
+OTHER = Release(
+    RING.nodes, {("com.a", "com.b.www"): 2.0, ("com.b.www", "com.a"): 2.0, ("com.a", "com.a"): 1.0}
+)
+HEAVY = Release(
+    RING.nodes, {("com.a", "com.b.www"): 2.0, ("com.b.www", "com.a"): 2.0, ("com.a", "com.a"): 3.0}
+)
+# A link to two names in one release proves nothing. A link from the second name does.
+NAME = Release(["a", "b", "c"], {("a", "b"): 6.0, ("a", "c"): 1.0, ("b", "c"): 1.0})
+BESIDE = Release(
+    ["a", "b", "b.www", "c"], {("a", "b"): 1.0, ("a", "b.www"): 2.0, ("a", "c"): 1.0, ("b", "c"): 1.0}
+)
+TWO_NAMES = Release(
+    BESIDE.nodes, {arc: w for arc, w in BESIDE.arcs.items() if arc[0] == "a"} | {("b.www", "c"): 1.0}
+)
 
 
 @settings(max_examples=200)
@@ -136,6 +158,10 @@ RING = Release(["com.a", "com.b.www"], {("com.a", "com.b.www"): 1.0, ("com.b.www
 @example((RING, RING, False), 1e-3, 1, 1)
 @example((RING, Release(["com.a", "com.b"], {("com.a", "com.b"): 1.0}), False), 1e-13, 1, 1)
 @example((RING, Release([]), False), 1e-13, 1, 1)
+@example((OTHER, HEAVY, True), 1e-13, 1, 1)
+@example((NAME, BESIDE, False), 1e-13, 1, 1)
+@example((NAME, TWO_NAMES, True), 1e-13, 1, 1)
+@example((TWO_NAMES, NAME, True), 1e-13, 1, 1)
 @example((Release([]), RING, False), 1e-13, 1, 1)
 @example((Release([]), Release([]), False), 1e-13, 1, 1)
 def test_each_step_is_that_of_a_direct_solve(case, tol, linkers, large):
@@ -255,6 +281,9 @@ def test_forms_of_names(name: str, other: str):
         assert [step.nodes for step in drift.steps] == [1, 0, 0, 0, 0]
         assert drift.steps[0].share == 1
         assert after in {row.node for row in drift} <= {"a", after}
+    # A host has one other name at most.
+    drift = inlink.drift([("a", "b.www"), ("www.b", "a")], [("a", "b"), ("b", "a")])
+    assert [step.nodes for step in drift.steps] == [1, 1, 0, 0, 0]
 
 
 # -- planted causes ------------------------------------------------------------------------------------------------

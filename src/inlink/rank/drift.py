@@ -184,8 +184,8 @@ class Drift(Sequence[NodeMove]):
         rows: list[tuple[object, ...]] = []
         for step in self.steps:
             share = "not proven" if step.share is None else f"{step.share:.1%}"
-            what = f"{step.nodes:,} nodes, {step.new:,} new and {step.lost:,} lost links"
-            rows.append((step.name, "", "", step.move.middle, f"{share}: {what}"))
+            what = f"nodes: {step.nodes:,}, new links: {step.new:,}, lost: {step.lost:,}"
+            rows.append((step.name, "", "", step.move.middle, f"{share}; {what}"))
         for row in self.nodes:
             ends = ["" if end is None else end.middle for end in (row.before, row.after)]
             reasons = "; ".join(f"{reason.text} ({reason.change.middle:+.3g})" for reason in row.reasons)
@@ -375,12 +375,11 @@ def _fold(a: _ArcSet, b: _ArcSet, in_a: BoolArray, in_b: BoolArray, twin: Int64A
         return inside, mask, _keys(ends[inside.sources], ends[inside.targets])
 
     proven = np.zeros(len(twin), np.bool_)
-    sides = [(*classes(arcs), own) for arcs, own in ((a, in_a & ~in_b), (b, in_b & ~in_a))]
-    for (arcs, _, pairs, single), (_, _, others, _) in zip(sides, sides[::-1], strict=True):
+    sides = classes(a), classes(b)
+    for (arcs, _, pairs), (_, _, others) in zip(sides, sides[::-1], strict=True):
         _, place, count = np.unique(pairs, return_inverse=True, return_counts=True)
         proof = arcs.where((count[place] == 1) & np.isin(pairs, others))
-        for ends in (proof.sources, proof.targets):
-            proven[ends[single[ends]]] = True
+        proven[proof.sources] = proven[proof.targets] = True
     both = np.flatnonzero((twin >= 0) & (in_a == in_b))
     missing = both[~proven[twin[both]]]
     if 2 * len(missing) >= len(both):
