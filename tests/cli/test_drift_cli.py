@@ -31,11 +31,12 @@ def test_the_tables_have_the_steps_and_the_moved_nodes(releases: list[Path]):
     expected = inlink.drift(*map(inlink.Graph.open, releases), top=2)
     steps, nodes = (part.splitlines() for part in done.stdout.split("\n\n"))
     cells = [line.split("\t") for line in steps]
-    assert [row[5] for row in cells] == [step.name for step in expected.steps]
-    shares = [step.share for step in expected.steps]
-    assert [share is None for share in shares] == [True, False, False, True, False]
-    assert [row[1] for row in cells] == ["-" if share is None else f"{share:.1%}" for share in shares]
-    assert [row[2:5] for row in cells[1:3]] == [["1", "+0", "-1"], ["1", "+1", "-0"]]
+    assert [row[6] for row in cells] == [step.name for step in expected.steps]
+    assert [step.share is None for step in expected.steps] == [True, False, False, True, False]
+    assert [row[2] for row in cells] == [step.percent for step in expected.steps]
+    loose = run("drift", *releases, "--tol", "0.05").stdout.split("\n\n")[0].splitlines()
+    assert any(" to " in line.split("\t")[2] for line in loose)
+    assert [row[3:6] for row in cells[1:3]] == [["1", "+0", "-1"], ["1", "+1", "-0"]]
     texts = [text for row in expected for text in (row.node, *(f"  {reason.text}" for reason in row.reasons))]
     assert [line.split("\t")[5] for line in nodes] == texts
     assert "inlink: 3 nodes in both; moved for sure: 3" in done.stderr
@@ -59,7 +60,7 @@ def test_json_has_the_same_numbers(releases: list[Path], tmp_path: Path):
 
 def test_releases_without_moves_or_common_names_are_explained(releases: list[Path], tmp_path: Path):
     same = run("drift", releases[0], releases[0])
-    assert [line.split("\t")[1] for line in same.stdout.splitlines()] == ["-"] * 5
+    assert [line.split("\t")[2] for line in same.stdout.splitlines()] == ["-"] * 5
     assert "moved for sure: 0" in same.stderr
     (tmp_path / "other.tsv").write_text("blog.org\tshop.com\t2\n")
     inlink.read(tmp_path / "other.tsv", into=tmp_path / "other")

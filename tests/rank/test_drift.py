@@ -181,13 +181,15 @@ def test_each_step_is_that_of_a_direct_solve(case, tol, linkers, large):
         for y, values in zip(ys, drift.values, strict=True):
             assert values == pytest.approx([y.get(name, 0.0) for name in drift.names], rel=1e-9)
     assert drift.shares.sum(axis=0) == pytest.approx(drift.values[-1] - drift.values[0], abs=1e-9)
-    for step, before, after in zip(drift.steps, ys, ys[1:], strict=False):
-        norm = sum(abs(after.get(name, 0.0) - before.get(name, 0.0)) for name in nodes)
-        assert step.move.low - 1e-9 <= norm <= step.move.high + 1e-9
-        assert step.share is None or step.move.low > 0
 
     def inside(interval, value):
         return interval.low - 1e-9 <= value <= interval.high + 1e-9
+
+    norms = np.abs(np.diff([[y.get(name, 0.0) for name in nodes] for y in ys], axis=0)).sum(axis=1)
+    for step, norm in zip(drift.steps, norms, strict=True):
+        assert inside(step.move, norm)
+        assert (step.share is None) == (step.move.low == 0)
+        assert step.share is None or inside(step.share, norm / norms.sum())
 
     for row in drift:
         values = [y.get(row.node, 0.0) for y in ys]
@@ -218,14 +220,14 @@ def test_one_lost_link_by_hand():
     drift = inlink.drift([("a", "b"), ("a", "c")], Release(["a", "b", "c"], {("a", "b"): 1}).graph())
     assert drift.values[0].tolist() == pytest.approx([1, 1 + C / 2, 1 + C / 2])
     assert drift.values[-1].tolist() == pytest.approx([1, 1 + C, 1])
-    assert [step.share for step in drift.steps] == [None, None, None, None, 1]
+    assert [step.share for step in drift.steps] == [None, None, None, None, (1, 1)]
     assert drift.steps[-1].move.middle == pytest.approx(C)
     reasons = {row.node: [reason.text for reason in row.reasons] for row in drift}
     assert reasons == {"b": ["link from a: 1 of its links, before 0.5"], "c": ["lost link from a"]}
     [change] = [row.reasons[0].change for row in drift if row.node == "c"]
     assert change.low <= -C / 2 <= change.high
     assert change.high - change.low < 1e-8
-    assert "other links 100%" in repr(drift)
+    assert "other links 100.0%" in repr(drift)
     assert "lost link from a (-0.425)" in drift._repr_html_()
 
 
@@ -279,7 +281,7 @@ def test_forms_of_names(name: str, other: str):
     for before, after in ((name, other), (other, name)):
         drift = inlink.drift([("a", before), (before, "a")], [("a", after), (after, "a")])
         assert [step.nodes for step in drift.steps] == [1, 0, 0, 0, 0]
-        assert drift.steps[0].share == 1
+        assert drift.steps[0].share == (1, 1)
         assert after in {row.node for row in drift} <= {"a", after}
     # A host has one other name at most.
     drift = inlink.drift([("a", "b.www"), ("www.b", "a")], [("a", "b"), ("b", "a")])
@@ -346,7 +348,7 @@ def test_a_planted_cause_has_its_share(cause: str, step: int):
     drift = inlink.drift(a, b, tol=1e-8)
     norms = np.abs(drift.shares).sum(axis=1)
     assert norms[step] >= 0.95 * norms.sum()
-    assert drift.steps[step].share == pytest.approx(norms[step] / norms.sum())
+    assert drift.steps[step].share.low >= 0.95
     assert drift.shares.sum(axis=0) == pytest.approx(drift.values[-1] - drift.values[0], abs=1e-9)
     assert len(drift) == 10
     assert all(row.reasons for row in drift)

@@ -12,6 +12,7 @@ from inlink.cli.show import note, show_answer, show_table
 
 if TYPE_CHECKING:
     from inlink.rank.drift import Drift
+    from inlink.rank.whatif import Interval
 
 _PLACE = FolderOrUrl("this command reads a folder: run it on the machine where the folder is")
 
@@ -92,23 +93,24 @@ def drift(
 def _show(moves: "Drift", kind: str) -> None:
     rows = []
     for step in moves.steps:
-        share = f"{step.share:.1%}" if step.share is not None else "not proven" if step.move.high else "-"
         name = step.name.replace("nodes", kind) + (f": {', '.join(step.linkers)}" if step.linkers else "")
-        rows.append(
-            [f"{step.move.middle:.6g}", share, f"{step.nodes:,}", f"+{step.new:,}", f"-{step.lost:,}", name]
-        )
-    show_table(["move", "share", kind, "new links", "lost", "step"], rows, right=range(5))
+        cells = [f"{step.move.middle:.6g}", _error(step.move), step.percent]
+        rows.append([*cells, f"{step.nodes:,}", f"+{step.new:,}", f"-{step.lost:,}", name])
+    show_table(["move", "error", "share", kind, "new links", "lost", "step"], rows, right=range(6))
     rows = []
     for row in moves:
         whole = (row.before or row.after or row.move).middle
         ends = ["-" if end is None else f"{end.middle:.6g}" for end in (row.before, row.after)]
         lines = [(row.move, row.node), *((reason.change, f"  {reason.text}") for reason in row.reasons)]
         for change, text in lines:
-            error = (change.high - change.low) / 2
             rows.append(
-                [*ends, f"{change.middle:+.4g}", f"±{error:.0e}", f"{change.middle / whole:+.1%}", text]
+                [*ends, f"{change.middle:+.4g}", _error(change), f"{change.middle / whole:+.1%}", text]
             )
             ends = ["", ""]
     if rows:
         click.echo()
         show_table(["before", "after", "move", "error", "", "reasons"], rows, right=range(5))
+
+
+def _error(interval: "Interval") -> str:
+    return f"±{(interval.high - interval.low) / 2:.0e}"

@@ -118,7 +118,7 @@ class DriftStep(NamedTuple):
         The number of arcs that the step removes and adds.
     move : Interval
         The L1 norm of the shares of all nodes.
-    share : float or None
+    share : Interval or None
         The norm as a share of the sum over all steps; None if the step is not proven to move anything.
     linkers : list of str
         The large linkers, the largest first.
@@ -129,8 +129,16 @@ class DriftStep(NamedTuple):
     lost: int
     new: int
     move: Interval
-    share: float | None
+    share: Interval | None
     linkers: list[str]
+
+    @property
+    def percent(self) -> str:
+        """The share as text: with both ends if they differ, ``not proven``, or ``-`` if the step changes nothing."""
+        if self.share is None:
+            return "not proven" if self.move.high else "-"
+        low, high = (f"{end:.1%}" for end in self.share)
+        return low if low == high else f"{low} to {high}"
 
 
 class Drift(Sequence[NodeMove]):
@@ -177,15 +185,14 @@ class Drift(Sequence[NodeMove]):
         return self.nodes[place]
 
     def __repr__(self) -> str:
-        parts = [f"{step.name} {step.share:.0%}" for step in self.steps if step.share is not None]
+        parts = [f"{step.name} {step.percent}" for step in self.steps if step.share is not None]
         return f"<inlink drift: {counted(self.moved, 'node')} moved; {', '.join(parts) or 'nothing proven'}>"
 
     def _repr_html_(self) -> str:
         rows: list[tuple[object, ...]] = []
         for step in self.steps:
-            share = "not proven" if step.share is None else f"{step.share:.1%}"
             what = f"nodes: {step.nodes:,}, new links: {step.new:,}, lost: {step.lost:,}"
-            rows.append((step.name, "", "", step.move.middle, f"{share}; {what}"))
+            rows.append((step.name, "", "", step.move.middle, f"{step.percent}; {what}"))
         for row in self.nodes:
             ends = ["" if end is None else end.middle for end in (row.before, row.after)]
             reasons = "; ".join(f"{reason.text} ({reason.change.middle:+.3g})" for reason in row.reasons)
@@ -480,11 +487,13 @@ class _Comparison:
         linkers = [self.names[int(node)] for node in largest]
         self._step((in_b, grown), (in_b, linked), len(linkers), linkers)
         self._step((in_b, linked), (in_b, b))
-        total = sum(step.move.middle for step in self.steps)
-        self.steps = [
-            step._replace(share=step.move.middle / total if step.move.low > 0 else None)
-            for step in self.steps
-        ]
+        lows, highs = np.array([step.move for step in self.steps]).T.tolist()
+        for place, (step, low, high) in enumerate(zip(self.steps, lows, highs, strict=True)):
+            if low > 0:
+                # A share is least if the step moved as little and the others as much as the bounds allow.
+                others = [sum(ends[:place] + ends[place + 1 :]) for ends in (lows, highs)]
+                share = Interval(low / (low + others[1]), high / (high + others[0]))
+                self.steps[place] = step._replace(share=share)
 
     def _step(
         self,
