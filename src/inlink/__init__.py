@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from inlink.rank.cheirank import cheirank
     from inlink.rank.closeness import closeness, harmonic
     from inlink.rank.degree import degree
+    from inlink.rank.drift import Drift, drift
     from inlink.rank.eigenvector import eigenvector
     from inlink.rank.hits import hits
     from inlink.rank.katz import katz
@@ -49,6 +50,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Crawl": ("inlink.crawl.crawl", "Crawl"),
     "CrawlView": ("inlink.crawl.view", "CrawlView"),
+    "Drift": ("inlink.rank.drift", "Drift"),
     "Graph": ("inlink.graph.graph", "Graph"),
     "InlinkError": ("inlink.errors", "InlinkError"),
     "Politeness": ("inlink.frontier.settings", "Politeness"),
@@ -66,6 +68,7 @@ _HOMES = {
     "connect": ("inlink.client.remote", "connect"),
     "degree": ("inlink.rank.degree", "degree"),
     "diff": ("inlink.sources.diff", "diff"),
+    "drift": ("inlink.rank.drift", "drift"),
     "eigenvector": ("inlink.rank.eigenvector", "eigenvector"),
     "harmonic": ("inlink.rank.closeness", "harmonic"),
     "hits": ("inlink.rank.hits", "hits"),
@@ -91,6 +94,7 @@ _HOMES = {
 __all__ = [
     "Crawl",
     "CrawlView",
+    "Drift",
     "Graph",
     "InlinkError",
     "Politeness",
@@ -109,6 +113,7 @@ __all__ = [
     "connect",
     "degree",
     "diff",
+    "drift",
     "eigenvector",
     "errors",
     "harmonic",

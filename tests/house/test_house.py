@@ -138,6 +138,7 @@ def test_public_names_are_these():
     assert sorted(inlink.__all__) == [
         "Crawl",
         "CrawlView",
+        "Drift",
         "Graph",
         "InlinkError",
         "Politeness",
@@ -156,6 +157,7 @@ def test_public_names_are_these():
         "connect",
         "degree",
         "diff",
+        "drift",
         "eigenvector",
         "errors",
         "harmonic",
@@ -306,7 +308,7 @@ def options(command: click.Command) -> list[str]:
 
 
 def test_every_command_and_option_is_documented():
-    pages = ["commands", "crawl-commands", "audit", "nutch", "replay", "spark"]
+    pages = ["commands", "crawl-commands", "audit", "drift", "nutch", "replay", "spark"]
     page = "\n".join((ROOT / "docs" / f"{name}.md").read_text() for name in pages)
     for name, command in commands.every().items():
         assert f"## inlink {name}\n" in page

@@ -41,6 +41,7 @@ commands.add_section(
         "top",
         "whatif",
         "top:diff",
+        "drift",
         "info",
         "export",
         "publish",

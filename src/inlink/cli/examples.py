@@ -20,6 +20,8 @@ inlink whatif mycrawl --suggest 20 --raise pages.txt
 inlink diff january february
 inlink diff web web --by pagerank --by hits
 inlink diff mycrawl --as-of 2026-11-01
+inlink drift january february
+inlink drift january february --node com.example --json
 inlink audit mycrawl -o report.html
 inlink audit mycrawl --only broken
 inlink audit mycrawl --since january --fail-on broken,orphans
