@@ -275,7 +275,7 @@ class Stray(Walker):
             yield response.follow(href, errback=self.failed)
 
     def failed(self, failure: Any) -> Iterator[Any]:
-        yield {"from": "errback"}
+        yield {"url": failure.request.url, "from": "errback"}
 
 
 def test_an_item_of_no_page_is_counted_and_warned_of_once(tmp_path: Path) -> None:
@@ -283,11 +283,13 @@ def test_an_item_of_no_page_is_counted_and_warned_of_once(tmp_path: Path) -> Non
         closed.bind(("127.0.0.1", 0))
         away = f"http://127.0.0.1:{closed.getsockname()[1]}/"
         with Site({"/": html("/none", away)}) as site:
-            ran = crawl(Stray, tmp_path / "c", site, INLINK_ITEMS=True, RETRY_ENABLED=False)
-    assert paths(ran) == ["/"]
+            ran = crawl(Stray, tmp_path / "c", site, INLINK_ITEMS=True, RETRY_TIMES=0)
+    # A page with an HTTP error was fetched, so the items of its errback are kept.
+    assert paths(ran) == ["/", "/none"]
+    assert ran.states == {"/": "crawled", "/none": "crawled", away: "failed"}
     assert len(ran.items) == 4
-    assert ran.stats["inlink/items_not_kept"] == 3
-    assert ran.stats["inlink/items"] == 1
+    assert ran.stats["inlink/items_not_kept"] == 2
+    assert ran.stats["inlink/items"] == 2
     assert len([line for line in ran.told("WARNING") if "an item belongs to no page" in line]) == 1
 
 
@@ -297,7 +299,9 @@ def test_an_item_of_no_page_is_counted_and_warned_of_once(tmp_path: Path) -> Non
 def test_items_go_through_a_server(tmp_path: Path) -> None:
     folder = tmp_path / "c"
     with Site({"/": html("/a", "/b"), "/a": html(), "/b": html()}) as site, served(folder) as server:
-        ran = crawl(Walker, folder, site, INLINK_CRAWL=f"{server.url}/v1/crawls/c", INLINK_ITEMS=True)
+        # The server decides the settings of the crawl.
+        settings = {"INLINK_CRAWL": f"{server.url}/v1/crawls/c", "INLINK_RETRY_SECONDS": ...}
+        ran = crawl(Walker, folder, site, INLINK_ITEMS=True, **settings)
     assert ran.reason == "finished"
     assert paths(ran) == ["/", "/a", "/b"]
     with inlink.Crawl(folder) as opened:

@@ -422,9 +422,9 @@ class Scheduler(BaseScheduler):
             self._count("inlink/items_not_kept")
             log.log(
                 logging.DEBUG if self._stray_items else logging.WARNING,
-                "an item belongs to no page, so it is not kept: the crawl keeps items that the callback of a page "
-                "yields, and none of start(), errbacks and signal handlers. The stats count such items as "
-                "inlink/items_not_kept.",
+                "an item belongs to no page, so it is not kept: the crawl keeps the items that the callback of a page "
+                "yields, and none of start(), of signal handlers, and of errbacks after a failed download. The stats "
+                "count such items as inlink/items_not_kept.",
             )
             self._stray_items = True
             return
