@@ -282,15 +282,16 @@ def test_an_item_of_no_page_is_counted_and_warned_of_once(tmp_path: Path) -> Non
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         away = f"http://127.0.0.1:{closed.getsockname()[1]}/"
-        with Site({"/": html("/none", away)}) as site:
+        pages = {"/": html("/none", "/mail", away), "/mail": moved("mailto:a@e.org")}
+        with Site(pages) as site:
             ran = crawl(Stray, tmp_path / "c", site, INLINK_ITEMS=True, RETRY_TIMES=0)
     # A page with an HTTP error was fetched, so the items of its errback are kept.
     assert paths(ran) == ["/", "/none"]
-    assert ran.states == {"/": "crawled", "/none": "crawled", away: "failed"}
-    assert len(ran.items) == 4
-    assert ran.stats["inlink/items_not_kept"] == 2
+    assert ran.states == {"/": "crawled", "/none": "crawled", "/mail": "failed", away: "failed"}
+    assert len(ran.items) == 5
+    assert ran.stats["inlink/items_not_kept"] == 3
     assert ran.stats["inlink/items"] == 2
-    assert len([line for line in ran.told("WARNING") if "an item belongs to no page" in line]) == 1
+    assert len([line for line in ran.told("WARNING") if "an item belongs to no fetched page" in line]) == 1
 
 
 # -- through a server ----------------------------------------------------------------------------

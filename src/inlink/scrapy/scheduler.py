@@ -419,14 +419,7 @@ class Scheduler(BaseScheduler):
         """Keep an item that the pipelines have passed for the answer of its page. If that fails, the page fails."""
         visit = self._of(response.request) if isinstance(response, Response) else None
         if visit is None or self._out.get(visit.request) is not visit:
-            self._count("inlink/items_not_kept")
-            log.log(
-                logging.DEBUG if self._stray_items else logging.WARNING,
-                "an item belongs to no page, so it is not kept: the crawl keeps the items that the callback of a page "
-                "yields, and none of start(), of signal handlers, and of errbacks after a failed download. The stats "
-                "count such items as inlink/items_not_kept.",
-            )
-            self._stray_items = True
+            self._say_stray(1)
             return
         try:
             line = item_line(item)
@@ -440,6 +433,17 @@ class Scheduler(BaseScheduler):
             visit.error = visit.error or problem
         else:
             visit.items += line
+
+    def _say_stray(self, number: int) -> None:
+        """Count items that belong to no fetched page, and warn of the first."""
+        self._count("inlink/items_not_kept", number)
+        log.log(
+            logging.DEBUG if self._stray_items else logging.WARNING,
+            "an item belongs to no fetched page, so it is not kept: the crawl keeps the items that the callback of a "
+            "page yields, and none of start(), of signal handlers, and of errbacks after a failed download. The stats "
+            "count such items as inlink/items_not_kept.",
+        )
+        self._stray_items = True
 
     def _robots_parsed(self, robotparser: Any, request: Request) -> None:
         """Apply the Crawl-delay of a robots.txt that was parsed, if it has a delay, and report it to the crawl."""
@@ -488,6 +492,8 @@ class Scheduler(BaseScheduler):
                 answer = answer_for(visit, self._scorer, self._link_scorer, self._retries)
                 if isinstance(answer, Crawled) and isinstance(answer.canonical_link, str):
                     answer.canonical_link = self._converter.canonical(visit.task, answer.canonical_link)
+                if visit.items and not isinstance(answer, Crawled):
+                    self._say_stray(visit.items.count(b"\n"))
                 self._pump.tell(Told(answer, visit))
             visit.forget()
 

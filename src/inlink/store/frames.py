@@ -262,8 +262,9 @@ class Frames:
             visits = visits[visits >= max(len(last), 1)]
             before = visits - 1
             missing = (kinds[before] != ITEMS) | (pages[before] != pages[visits])
-            for visit in visits[missing & (kinds[before] != REPAIRED)].tolist():
-                raise self._damaged(int(places[visit]))
+            wrong = visits[missing & (kinds[before] != REPAIRED)]
+            if len(wrong):
+                raise self._damaged(int(places[wrong[0]]))
             visits = visits[~missing]
             last = places[-1:]
             begin = int(last[0]) + self._head(int(last[0])).length
