@@ -67,6 +67,7 @@ REMEDY = (
 )
 # Seconds after which a wait is long.
 LONG_WAIT = 3600.0
+BAD_ITEM = "an item cannot be kept"
 # HTTP statuses that ask for a pause.
 LATER = (429, 503)
 
@@ -428,8 +429,9 @@ class Scheduler(BaseScheduler):
         except Exception as error:
             # Serializers of the project may raise anything.
             self._count("inlink/items_not_kept")
-            problem = f"an item cannot be kept: {type(error).__name__}: {error}"
-            log.log(logging.DEBUG if visit.error else logging.ERROR, "%s: %s", response, problem)
+            problem = f"{BAD_ITEM}: {type(error).__name__}: {error}"
+            named = (visit.error or "").startswith(BAD_ITEM)
+            log.log(logging.DEBUG if named else logging.ERROR, "%s: %s", response, problem)
             visit.error = visit.error or problem
         else:
             visit.items += line
