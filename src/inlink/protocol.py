@@ -198,7 +198,8 @@ class PageFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 class Crawled(msgspec.Struct, tag="crawled", forbid_unknown_fields=True, omit_defaults=True):
     """The page was fetched: see :meth:`inlink.Crawl.crawled`.
 
-    If ``error`` is set, the page was fetched but could not be processed.
+    If ``error`` is set, the page was fetched but could not be processed. ``items`` are JSON lines in UTF-8, see
+    :func:`inlink.crawl.intake.check_items`.
     """
 
     lease: int
@@ -213,6 +214,7 @@ class Crawled(msgspec.Struct, tag="crawled", forbid_unknown_fields=True, omit_de
     error: str | None = None
     fingerprint: int = 0
     facts: PageFacts | None = None
+    items: bytes = b""
 
 
 class Failed(msgspec.Struct, tag="failed", forbid_unknown_fields=True, omit_defaults=True):

@@ -1,5 +1,6 @@
 """Spiders that die, are refused, are stopped, or run out of room: in processes, started as ``scrapy`` does."""
 
+import contextlib
 import json
 import os
 import random
@@ -14,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from inlink.cli import commands
 from inlink.crawl.crawl import Crawl
 from sites import Answer, Asked, Site, html, web
 from spiderruns import pages_of
@@ -31,7 +34,10 @@ SPIDER = """
     from spiderruns import hrefs
 
     class Marked(Spider):
-        '''Every third page comes to a callback of its own, with its number; all that is acknowledged goes to a file.'''
+        '''Every third page comes to a callback of its own, with its number; all that is acknowledged goes to a file.
+
+        A page has as many items as its number modulo 3 says, and one that is the same on all pages.
+        '''
         name = "marked"
 
         @classmethod
@@ -54,6 +60,9 @@ SPIDER = """
             return self.links(response)
 
         def links(self, response):
+            path = response.url.partition("//")[2].partition("/")[2]
+            yield {"same": True}
+            yield from ({"path": path, "number": k} for k in range(int(path or 0) % 3))
             for href in hrefs(response):
                 number = int(href.strip("/") or 0)
                 if number % 3 == 0 and number:
@@ -243,6 +252,57 @@ def test_killed_many_times_nothing_is_lost(tmp_path, nursery):
     with Crawl(folder) as crawl:
         assert crawl.standing().leased == 0
         assert "were given back" not in crawl.recovered
+
+
+def items_of(crawl: Path) -> bytes:
+    run = CliRunner().invoke(commands, ["-q", "dump", "items", str(crawl)])
+    assert run.exit_code == 0, run.output
+    return run.stdout_bytes
+
+
+@pytest.mark.parametrize(
+    ("rounds", "seed"),
+    # `make soak` kills a thousand times.
+    [(ROUNDS, 9), *(pytest.param(100, seed, marks=pytest.mark.soak) for seed in range(10))],
+)
+def test_items_are_kept_exactly_once(tmp_path, nursery, rounds, seed):
+    """Killed again and again, a crawl has the items of one that was not, and an export has the same bytes each time."""
+    rng, folder, size, killed = random.Random(seed), tmp_path / "c", 4 * rounds + 80, 0
+    settings = {
+        "INLINK_ITEMS": 1,
+        "INLINK_MAX_LOSSES": 254,
+        "INLINK_RETRY_SECONDS": 0.01,
+        "CONCURRENT_REQUESTS": 4,
+    }
+    deadly, exports = Deadly(web(size), rng), []
+    with Site(deadly.pages) as site:
+        for number in range(rounds):
+            with deadly.lock:
+                deadly.running = running = nursery.start(folder, site.url("/0"), **settings)
+                deadly.left = rng.randrange(1, 9) if number % 5 < 4 else -1
+            if number % 5 == 4:
+                # Perhaps while it starts or opens the crawl.
+                time.sleep(rng.random() * 0.3)
+                with contextlib.suppress(ProcessLookupError):
+                    running.kill()
+            code = running.wait()
+            assert code in (0, -signal.SIGKILL), running.log
+            killed += code != 0
+            if number % (rounds // 5) == 0:
+                exports.append(items_of(folder))
+        with deadly.lock:
+            deadly.running = None
+        for crawl in (folder, tmp_path / "whole"):
+            last = nursery.start(crawl, site.url("/0"), **settings)
+            assert last.wait() == 0, last.log
+    whole, found = items_of(tmp_path / "whole"), items_of(folder)
+    assert killed > 0.9 * rounds
+    assert len(whole.splitlines()) == sum(1 + k % 3 for k in range(size))
+    assert sorted(found.splitlines()) == sorted(whole.splitlines())
+    assert items_of(folder) == found
+    # Each export of the unfinished crawl is the beginning of the last.
+    assert all(found.startswith(before) for before in exports)
+    assert 0 < len(exports[-1]) < len(found)
 
 
 def as_users_do(nursery: Nursery, crawl: Path, start: str) -> subprocess.CompletedProcess[str]:

@@ -53,6 +53,7 @@ inlink import-ranking mycrawl ranks.tsv --name mine
 inlink import-ranking mycrawl cc-main-2026-apr-may-jun/host --name commoncrawl --hosts
 inlink dump pages mycrawl -o pages.tsv
 inlink dump links mycrawl --json
+inlink dump items mycrawl -o items.jsonl
 inlink backup mycrawl -o mycrawl.backup
 inlink repair mycrawl
 inlink repair mycrawl -o sound

@@ -196,7 +196,7 @@ _TEXTS = {
 
 
 @click.command()
-@click.argument("what", type=click.Choice(["pages", "links", "rankings"]))
+@click.argument("what", type=click.Choice(["pages", "links", "items", "rankings"]))
 @crawl_argument
 @click.option(
     "--output", "-o", type=Output(dash=True), help="The file to write. Default: - (standard output)."
@@ -213,23 +213,26 @@ _TEXTS = {
     is_flag=True,
     help="With links: before redirects and merges, with URL, text, place, and nofollow links.",
 )
+@click.option("--latest", is_flag=True, help="With items: only those of each page's last visit.")
 @declared_options(CELLS)
 @json_option
 def dump(
-    what: Literal["pages", "links", "rankings"],
+    what: Literal["pages", "links", "items", "rankings"],
     folder: Path | str,
     output: Path | None,
     aduana: bool,
     depth: bool,
     facts: bool,
     raw: bool,
+    latest: bool,
     anchors: bool | None,
     safe_cells: bool | None,
     as_json: bool,
 ) -> None:
     """Print the pages of DIR, or the links between them (FROM, TO: pages by number), tab-separated with a header.
 
-    ``dump rankings`` prints the rankings that the crawl adopted, with the number of the event. It needs the folder.
+    ``dump items`` prints what spiders with INLINK_ITEMS extracted, as JSON lines. ``dump rankings`` prints the rankings
+    that the crawl adopted, with the number of the event. Both need the folder.
     """
     from inlink.base.folder import atomic_file
     from inlink.base.progress import track
@@ -244,13 +247,18 @@ def dump(
         )
     if anchors and (aduana or what != "links"):
         raise click.UsageError("--anchors needs `dump links` without --aduana")
-    if safe_cells and (aduana or what == "rankings"):
+    if latest and what != "items":
+        raise click.UsageError("--latest needs `dump items`")
+    if safe_cells and (aduana or what not in ("pages", "links")):
         raise click.UsageError("--safe-cells needs `dump pages` or `dump links` without --aduana")
     if as_json and aduana:
         raise click.UsageError("--json prints inlink's columns: leave out --aduana")
-    if what == "rankings":
-        if aduana:
-            raise click.UsageError("--aduana needs `dump pages` or `dump links`")
+    if aduana and what not in ("pages", "links"):
+        raise click.UsageError("--aduana needs `dump pages` or `dump links`")
+    rows = _rows
+    if what == "items":
+        blocks, rows = _items(folder, latest), _objects
+    elif what == "rankings":
         blocks = _rankings(folder)
     else:
         columns = {
@@ -261,13 +269,15 @@ def dump(
         }
         blocks = _parts(folder, what, aduana=aduana, depth=depth, **columns)
     if output is None or str(output) == "-":
-        show_answer(_rows(blocks), as_json, lambda _: _write(blocks))
+        show_answer(rows(blocks), as_json, lambda _: _write(blocks))
         return
     with ExitStack() as stack:
         work = stack.enter_context(atomic_file(output))
         stack.enter_context(redirect_stdout(stack.enter_context(work.open("w"))))
-        done = _advancing(blocks, stack.enter_context(track(f"writing {what}", unit="pages")))
-        show_answer(_rows(done), as_json, lambda _: _write(done))
+        done = _advancing(
+            blocks, stack.enter_context(track(f"writing {what}", unit="B" if what == "items" else "pages"))
+        )
+        show_answer(rows(done), as_json, lambda _: _write(done))
 
 
 def _advancing(blocks: Iterator[tuple[bytes, int]], task: "Work") -> Iterator[tuple[bytes, int]]:
@@ -294,6 +304,11 @@ def _rows(blocks: Iterator[tuple[bytes, int]]) -> Iterator[dict[str, Any]]:
             names = names or cells
 
 
+def _objects(blocks: Iterator[tuple[bytes, int]]) -> Iterator[dict[str, Any]]:
+    """The objects of JSON lines."""
+    return (json.loads(line) for block, _ in blocks for line in block.split(b"\n")[:-1])
+
+
 def _value(name: str, cell: str) -> Any:
     if name == "anchor" and cell.startswith('"'):
         return cell[1:-1].replace('""', '"')
@@ -310,6 +325,19 @@ def _parts(
     for part in parts(lambda cursor: view.dump(what, cursor, seconds=0.5, **columns)):
         yield part.text.encode("utf-8", "surrogateescape"), part.done - done
         done = part.done
+
+
+def _items(folder: Path | str, latest: bool) -> Iterator[tuple[bytes, int]]:
+    from inlink.sources.dumping import item_lines
+    from inlink.store.reader import open_pages
+
+    refuse_url(folder, "items are read from the crawl's log: run the command where the folder is")
+    pages = open_pages(folder, lazily=True)
+    try:
+        pages.recover()
+        yield from item_lines(pages, latest=latest)
+    finally:
+        pages.close()
 
 
 def _rankings(folder: Path | str) -> Iterator[tuple[bytes, int]]:

@@ -439,6 +439,7 @@ class Crawl:
         noindex: bool = False,
         nofollow: bool = False,
         facts: PageFacts | None = None,
+        items: bytes = b"",
         links_are_canonical: bool = False,
     ) -> bool:
         """Report a fetched page: take in its links, and end its lease.
@@ -467,6 +468,9 @@ class Crawl:
         facts : PageFacts or None
             Title, headings and other data for an audit of the site: see :class:`inlink.protocol.PageFacts`. They are
             only stored.
+        items : bytes
+            What the spider extracted from the page, as JSON lines in UTF-8: an object and a newline for each item, at
+            most 1 MiB. They are only stored, in one event with the visit. ``inlink dump items`` prints them.
         links_are_canonical : bool
             Whether the links are strings in canonical form already.
 
@@ -498,6 +502,7 @@ class Crawl:
                 noindex=noindex,
                 nofollow=nofollow,
                 facts=facts,
+                items=items,
             )
         )
         if links_are_canonical is not False:

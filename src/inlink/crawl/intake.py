@@ -56,6 +56,9 @@ from inlink.urls.canonical import MAX_LENGTH, canonical, refusal
 LONGEST_HASH = 255
 """Maximum number of bytes of a content hash that are kept."""
 
+MOST_ITEMS = 1 << 20
+"""Maximum number of bytes of a page's items, as JSON lines."""
+
 _FACTS = attrgetter(
     *("title", "heading", "robots", "language", "content_type"),
     *("alternates", "canonicals", "insecure", "nofollow_links"),
@@ -63,6 +66,7 @@ _FACTS = attrgetter(
 )
 _NO_LISTS: tuple[list[Any], ...] = ([], [], [], [])
 _VISIT = struct_of(VisitRecord)
+_ITEM = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _OK = backoff.OUTCOMES["ok"]
 
 
@@ -113,7 +117,34 @@ def checked_visit(visit: Crawled) -> Crawled:
         check_flags(noindex=visit.noindex, nofollow=visit.nofollow)
     if visit.facts is not None:
         check_facts(visit.facts)
+    if visit.items != b"":
+        check_items(visit.items)
     return visit
+
+
+def check_items(items: bytes) -> None:
+    """Refuse items that are not JSON lines: objects in UTF-8, each with a newline after it, at most :data:`MOST_ITEMS`.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        The message names the line.
+    """
+    if not isinstance(items, bytes):
+        raise ParameterError(f"`items` must be JSON lines as bytes; got {type(items).__name__} {items!r:.80}")
+    if len(items) > MOST_ITEMS:
+        raise ParameterError(f"`items` take {len(items):,} bytes as JSON: a page has at most {MOST_ITEMS:,}")
+    *lines, rest = items.split(b"\n")
+    if rest:
+        raise ParameterError(f"`items` must end with a newline; got {rest[-80:]!r}")
+    for number, line in enumerate(lines, 1):
+        try:
+            line.decode()
+            _ITEM.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise ParameterError(
+                f"`items`, line {number}: not a JSON object in UTF-8 ({error}); got {line[:80]!r}"
+            ) from None
 
 
 def check_facts(facts: PageFacts) -> None:
@@ -273,9 +304,13 @@ class PageIntake:
         base = partial(pages_of.table.url, number)
         if visit.redirected_to:
             base = partial(_redirected, base, visit.redirected_to)
+        flags = kinds.NOINDEX * visit.noindex | kinds.NOFOLLOW * visit.nofollow
+        if visit.items:
+            # Written first, so that no crash can separate them from the visit, which makes them count.
+            journal.append(kinds.ITEMS, target, listed=visit.items.count(b"\n"), payload=visit.items)
+            flags |= kinds.HAS_ITEMS
         listed = self._links.number(links, base, canonical=links_are_canonical and not links.carried)
         facts = b"" if visit.facts is None else encode_facts(visit.facts, listed.places)
-        flags = listed.flags | kinds.NOINDEX * visit.noindex | kinds.NOFOLLOW * visit.nofollow
         pages, new = listed.pages, listed.new
         content_hash = visit.content_hash[:LONGEST_HASH]
         first_crawl, crawls, changes, previous = journal.now, 1, 0, 0
@@ -296,7 +331,7 @@ class PageIntake:
             kinds.VISIT,
             target,
             is_answer=True,
-            flags=flags,
+            flags=flags | listed.flags,
             status=visit.status,
             score=visit.score,
             listed=listed.count,

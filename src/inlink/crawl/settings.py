@@ -83,6 +83,13 @@ class SpiderSettings:
             "pages."
         ),
     ] = False
+    items: Annotated[
+        bool,
+        Parameter(
+            "Keep the items of each page in the crawl's log, in one event with the page: see "
+            "[Items exactly once](scrapy.md#items-exactly-once)."
+        ),
+    ] = False
     max_wait: Annotated[
         Seconds | None,
         Parameter(

@@ -25,6 +25,7 @@ from twisted.python.failure import Failure
 
 from inlink.client.channel import is_url
 from inlink.client.spider import Client, connect
+from inlink.crawl.intake import MOST_ITEMS
 from inlink.crawl.permissions import Permissions, keep, refuse_losses
 from inlink.crawl.settings import choose
 from inlink.crawl.unread import warning
@@ -50,7 +51,7 @@ from inlink.scrapy.requests import Converter, NotPackable
 from inlink.scrapy.robots import crawl_delay
 from inlink.scrapy.settings import crawl_settings, spider_settings, unread_settings
 from inlink.scrapy.signals import page_reported
-from inlink.scrapy.visits import LEASE, Network, Visit, Withdrawn, answer_for
+from inlink.scrapy.visits import LEASE, Network, Visit, Withdrawn, answer_for, item_line
 from inlink.store.inbox import seeds_of
 from inlink.urls.addresses import NOT_ALLOWED
 
@@ -66,6 +67,7 @@ REMEDY = (
 )
 # Seconds after which a wait is long.
 LONG_WAIT = 3600.0
+BAD_ITEM = "an item cannot be kept"
 # HTTP statuses that ask for a pause.
 LATER = (429, 503)
 
@@ -112,6 +114,8 @@ class Scheduler(BaseScheduler):
         self._closing = self._broken = False
         # Requests that the crawl could store, and that it could not.
         self._kept = self._not_kept = 0
+        # Whether the log has warned of an item that belongs to no page.
+        self._stray_items = False
         # The hosts that the log has named as held back, with the kind of reason, and whether for a long time.
         self._held: set[tuple[str, str, bool]] = set()
         # True if the spider ends although pages are due later.
@@ -176,6 +180,8 @@ class Scheduler(BaseScheduler):
         listen(self._response_downloaded, signals.response_downloaded)
         listen(self._spider_error, signals.spider_error)
         listen(self._robots_parsed, signals.robots_parsed)
+        if told_here.items:
+            listen(self._item_scraped, signals.item_scraped)
         engine.take_output(self.crawler, self._take_output)
         engine.add_downloader_middleware(self.crawler, Network(self._out))
         engine.mend_robots(self.crawler)
@@ -380,9 +386,9 @@ class Scheduler(BaseScheduler):
             # The request is for the same page. The target of a form counts as the form's page.
             self._ready.appendleft(self._hand_out(Visit(task, request, alias=before.alias, form=before.form)))
 
-    def _count(self, name: str) -> None:
+    def _count(self, name: str, number: int = 1) -> None:
         if self.crawler.stats is not None:
-            self.crawler.stats.inc_value(name)
+            self.crawler.stats.inc_value(name, number)
 
     # -- signals of Scrapy --------------------------------------------------------------------------------------------
 
@@ -409,6 +415,37 @@ class Scheduler(BaseScheduler):
         visit = self._of(getattr(response, "request", None))
         if visit is not None and visit.error is None:
             visit.error = f"{type(failure.value).__name__}: {failure.value}"
+
+    def _item_scraped(self, item: Any, response: Any) -> None:
+        """Keep an item that the pipelines have passed for the answer of its page. If that fails, the page fails."""
+        visit = self._of(response.request) if isinstance(response, Response) else None
+        if visit is None or self._out.get(visit.request) is not visit:
+            self._say_stray(1)
+            return
+        try:
+            line = item_line(item)
+            if len(visit.items) + len(line) > MOST_ITEMS:
+                raise ValueError(f"the items of a page may take {MOST_ITEMS:,} bytes as JSON")
+        except Exception as error:
+            # Serializers of the project may raise anything.
+            self._count("inlink/items_not_kept")
+            problem = f"{BAD_ITEM}: {type(error).__name__}: {error}"
+            named = (visit.error or "").startswith(BAD_ITEM)
+            log.log(logging.DEBUG if named else logging.ERROR, "%s: %s", response, problem)
+            visit.error = visit.error or problem
+        else:
+            visit.items += line
+
+    def _say_stray(self, number: int) -> None:
+        """Count items that belong to no fetched page, and warn of the first."""
+        self._count("inlink/items_not_kept", number)
+        log.log(
+            logging.DEBUG if self._stray_items else logging.WARNING,
+            "an item belongs to no fetched page, so it is not kept: the crawl keeps the items that the callback of a "
+            "page yields, and none of start(), of signal handlers, and of errbacks after a failed download. The stats "
+            "count such items as inlink/items_not_kept.",
+        )
+        self._stray_items = True
 
     def _robots_parsed(self, robotparser: Any, request: Request) -> None:
         """Apply the Crawl-delay of a robots.txt that was parsed, if it has a delay, and report it to the crawl."""
@@ -457,6 +494,8 @@ class Scheduler(BaseScheduler):
                 answer = answer_for(visit, self._scorer, self._link_scorer, self._retries)
                 if isinstance(answer, Crawled) and isinstance(answer.canonical_link, str):
                     answer.canonical_link = self._converter.canonical(visit.task, answer.canonical_link)
+                if visit.items and not isinstance(answer, Crawled):
+                    self._say_stray(visit.items.count(b"\n"))
                 self._pump.tell(Told(answer, visit))
             visit.forget()
 
@@ -468,6 +507,8 @@ class Scheduler(BaseScheduler):
                 del self._by_lease[visit.task.lease]
             outcome = type(answer).__name__.lower()
             self._count(f"inlink/{outcome}")
+            if isinstance(answer, Crawled) and answer.items and receipt.counted:
+                self._count("inlink/items", answer.items.count(b"\n"))
             if isinstance(answer, Excluded) and answer.reason.startswith(NOT_ALLOWED):
                 self._count("inlink/address_not_allowed")
             self.crawler.signals.send_catch_log(

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
+from io import BytesIO
 from itertools import islice
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -10,9 +11,11 @@ from weakref import WeakKeyDictionary
 import msgspec
 from scrapy import Request
 from scrapy.exceptions import DownloadCancelledError, IgnoreRequest
+from scrapy.exporters import JsonLinesItemExporter
 from scrapy.http import Response
 from scrapy.spidermiddlewares.httperror import HttpError
 
+from inlink.crawl.intake import check_items
 from inlink.protocol import (
     LARGEST_SCORE,
     PLACES,
@@ -64,6 +67,8 @@ class Visit(msgspec.Struct, eq=False):
     # The error of the callback.
     error: str | None = None
     links: list[AnyLink] = []
+    # JSON lines.
+    items: bytearray = msgspec.field(default_factory=bytearray)
     # The request's URL, if the same URL is requested once more (`dont_filter`).
     alias: str | None = None
     # Whether method or body distinguish the request from other requests to its URL.
@@ -74,7 +79,7 @@ class Visit(msgspec.Struct, eq=False):
     def forget(self) -> None:
         """Drop the reference to the page, which may be large."""
         self.response = self.failure = None
-        self.links = []
+        self.links, self.items = [], bytearray()
 
 
 class Network:
@@ -199,7 +204,7 @@ def _fetched(visit: Visit, scorer: ScorePage | None, link_scorer: ScoreLinks | N
         # Scrapy follows redirects to http URLs only, and hands the others on.
         target = location.decode("utf-8", "replace")[:200]
         return Failed(lease, f"redirects to {target!r}, which must not be fetched", status, retry=False)
-    if status >= 400 and not visit.links and visit.error is None:
+    if status >= 400 and not visit.links and not visit.items and visit.error is None:
         return Failed(lease, "", status, False if retries else None, visit.retry_after)
     page = reading(response)
     score = usable_score(response.meta.get("score"))
@@ -221,7 +226,24 @@ def _fetched(visit: Visit, scorer: ScorePage | None, link_scorer: ScoreLinks | N
         visit.error,
         fingerprint(page.text),
         _facts(page, response),
+        bytes(visit.items),
     )
+
+
+def item_line(item: Any) -> bytes:
+    """An item as a line of JSON, as Scrapy's own exporter of JSON lines writes it.
+
+    Raises
+    ------
+    Exception
+        If the item cannot be written as JSON. Serializers of the project may raise anything.
+    """
+    file = BytesIO()
+    # JSON has no NaN, although Python writes it by default.
+    JsonLinesItemExporter(file, encoding="utf-8", allow_nan=False).export_item(item)
+    line = file.getvalue()
+    check_items(line)
+    return line
 
 
 def _facts(page: Reading, response: Response) -> PageFacts:

@@ -166,6 +166,36 @@ def raw_link_lines(
         yield join_rows(*_row(columns)) if cells[0] else b"", last - row
 
 
+def item_lines(pages: Pages, *, latest: bool = False) -> Iterator[tuple[bytes, int]]:
+    """Yield the items of visits as JSON lines, in the order of the log, in blocks.
+
+    Parameters
+    ----------
+    pages : Pages
+        The pages of a crawl.
+    latest : bool
+        Leave out the items of earlier visits, and of pages that were merged into another page later.
+
+    Yields
+    ------
+    bytes, int
+        A block of lines, and the number of bytes of the log that were read for it.
+
+    Raises
+    ------
+    inlink.errors.FolderError
+        If the log is damaged.
+    """
+    begin = 0
+    for visits, of_pages, places, done in pages.frames.items():
+        if latest:
+            places = places[pages.visits[pages.answers[of_pages]] == visits + np.uint64(1)]
+        for place in places.tolist():
+            yield pages.frames.frame(place).payload, 0
+        yield b"", done - begin
+        begin = done
+
+
 def _line(text: str) -> str:
     """A text without control characters, for a cell of a line."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())

@@ -36,6 +36,8 @@ kind                  payload, after the head
 ``CANONICAL``         a list of one page, which the page names as its canonical page from the next visit on,
                       or of none; carried data
 ``FACTS``             facts of the page of the visit directly before it: see :mod:`inlink.store.facts`
+``ITEMS``             ``listed`` items of the visit directly after it, as JSON lines in UTF-8. They do not count
+                      without this visit, which is missing if the process died before it was written
 ====================  ==================================================================================
 
 Integers and floats are little-endian. Times are Unix times in seconds.
@@ -355,6 +357,7 @@ KINDS = (
     "repaired",
     "canonical",
     "facts",
+    "items",
 )
 (
     SEED,
@@ -383,16 +386,18 @@ KINDS = (
     REPAIRED,
     CANONICAL,
     FACTS,
+    ITEMS,
 ) = range(1, len(KINDS))
 
 HAS_SCORES, RETRIED, IS_GONE, EXCLUDED_ONE, HAS_CARRIED, NOINDEX, NOFOLLOW, HAS_ANCHORS, TRUSTED = (
     1 << k for k in range(9)
 )
-BY_REDIRECT, BY_CANONICAL, BY_SITEMAP = 1 << 9, 1 << 10, 1 << 11
+BY_REDIRECT, BY_CANONICAL, BY_SITEMAP, HAS_ITEMS = (1 << k for k in range(9, 13))
 """Flags. Scores of the listed pages follow; a failure after which the page is tried again; the page is gone; the page
 must not be fetched; some listed pages carry something; what the page asked of robots; anchor texts follow; the scores
 of a seed event are weights of trust, and no link scores; why a page was merged: it redirects, or it names the target
-as its canonical page. Merges of earlier versions have neither flag. The pages of a seed event came from a sitemap."""
+as its canonical page. Merges of earlier versions have neither flag. The pages of a seed event came from a sitemap. The
+event directly before a visit has its items."""
 
 STATES = ("discovered", "leased", "crawled", "failed", "gone", "excluded", "merged")
 DISCOVERED, LEASED, CRAWLED, FAILED_PAGE, GONE, EXCLUDED, MERGED = range(len(STATES))

@@ -22,12 +22,15 @@ from inlink.store.format import (
     FACTS,
     FAILED,
     HAS_ANCHORS,
+    HAS_ITEMS,
     HAS_SCORES,
     HEAD_SIZE,
+    ITEMS,
     KINDS,
     LEASE,
     NO_PAGE,
     RENEWED,
+    REPAIRED,
     REPORTED,
     SYNCED,
     VISIT,
@@ -46,11 +49,15 @@ from inlink.store.page import Frame, LatestVisit
 
 _HEAD = struct_of(Head)
 _VISIT = struct_of(VisitRecord)
-_FREQUENT = (VISIT, FAILED, LEASE, RENEWED, REPORTED, CARRY, SYNCED, FACTS)
+_FREQUENT = (VISIT, FAILED, LEASE, RENEWED, REPORTED, CARRY, SYNCED, FACTS, ITEMS)
 _RARE = tuple(kind for kind in range(1, len(KINDS)) if kind not in _FREQUENT)
 """Kinds of events whose places a checkpoint keeps, so that the log is not searched for them."""
 _RECENT = 3600.0
 """Age of leases, in seconds. A checkpoint keeps the place of the first lease that is younger."""
+
+_EVERY = np.uint64((1 << 64) - 1)
+_PART = 1 << 24
+"""Number of bytes of the log that are searched for items at a time."""
 
 _CHANGING = np.uint64((1 << len(KINDS)) - 1 - (1 << SYNCED))
 
@@ -228,6 +235,41 @@ class Frames:
             return None
         frame = self.frame(following)
         return decode_facts(frame.payload) if (frame.kind, frame.page) == (FACTS, visit.page) else None
+
+    def items(self) -> Iterator[tuple[UInt64Array, UInt32Array, UInt64Array, int]]:
+        """Yield the visits that have items, in parts of the log.
+
+        Yields
+        ------
+        visits, pages, places : uint64[k], uint32[k], uint64[k]
+            The places of visits, their pages, and the places of the events with their items.
+        done : int
+            Number of bytes of the log that have been searched so far.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If the items of a visit are missing. Those that a repair of the log has removed are left out.
+        """
+        begin, last = 0, np.empty(0, np.uint64)
+        while begin < self.end:
+            stop = min(begin + _PART, self.end)
+            log = self.between(begin, min(stop + HEAD_SIZE, self.end))
+            places = np.append(last, kernels.find_kinds(log, np.uint64(begin), np.uint64(stop), _EVERY))
+            kinds, flags, pages = (fields_at(log, places, Head, name) for name in ("kind", "flags", "page"))
+            visits = np.flatnonzero((kinds == VISIT) & (flags & HAS_ITEMS > 0))
+            # The first event of all has none before it, and the last event of a part belongs to the next part too.
+            visits = visits[visits >= max(len(last), 1)]
+            before = visits - 1
+            missing = (kinds[before] != ITEMS) | (pages[before] != pages[visits])
+            wrong = visits[missing & (kinds[before] != REPAIRED)]
+            if len(wrong):
+                raise self._damaged(int(places[wrong[0]]))
+            visits = visits[~missing]
+            last = places[-1:]
+            begin = int(last[0]) + self._head(int(last[0])).length
+            yield places[visits], pages[visits], places[visits - 1], begin
+            self.unload()
 
     def of_kind(self, *kinds: int, begin: int = 0) -> list[int]:
         """Return the places of all frames of some kinds, from byte ``begin`` of the log on."""
