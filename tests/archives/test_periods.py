@@ -208,9 +208,10 @@ def test_only_the_places_of_the_period_are_read(tmp_path):
         ("../a.warc.gz", FormatError, "line 2: the archive '../a.warc.gz' is not in the folder"),
         ("b/../../a.warc.gz", FormatError, "is not in the folder"),
         ("", FormatError, "line 2: the archive '' is not in the folder"),
-        ("none.warc.gz", InputError, "none.warc.gz, which is no file: put the archive there"),
-        ("-", InputError, "-, which is no file"),
-        ("sub", InputError, "sub, which is no file"),
+        ("none.warc.gz", InputError, "'none.warc.gz', which is no file: put the archive there"),
+        ("-", InputError, "'-', which is no file"),
+        ("sub", InputError, "'sub', which is no file"),
+        ("n" * 9000, InputError, "nnn', which is no file"),
         ("https://a.example/a.warc.gz", InputError, "which is no file"),
     ],
 )
@@ -225,6 +226,22 @@ def test_an_index_does_not_lead_out_of_its_folder(tmp_path, monkeypatch, name, e
     with pytest.raises(error) as refused:
         inlink.read(path.name)
     assert said in str(refused.value)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 250), st.binary(max_size=6), st.integers(0, 9))
+def test_any_damage_of_an_index_is_one_line(tmp_path_factory, at, fresh, cut):
+    folder = tmp_path_factory.mktemp("i")
+    write(folder / "a.warc.gz", [stamped(k, "2026") for k in range(3)], packed="records")
+    path = index(folder)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:at] + fresh + whole[at + cut :])
+    said = ""
+    try:
+        assert inlink.read(path, format="cdxj").num_arcs <= 3
+    except InputError as error:
+        said = str(error)
+    assert "\n" not in said
 
 
 def test_bad_lines_of_an_index_are_damage(tmp_path):

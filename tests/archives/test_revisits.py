@@ -230,10 +230,18 @@ def test_several_records_in_a_member_are_refused(tmp_path):
 
 
 def test_an_index_that_cannot_be_written_is_one_line(tmp_path):
-    (tmp_path / "a.cdxj").mkdir()
+    path, index = tmp_path / "a.warc.gz", tmp_path / "a.cdxj"
+    index.mkdir()
+    with pytest.raises(OutputError, match=r"a\.cdxj, where the index belongs, is a folder"):
+        WarcFile(path, "x")
+    assert list(tmp_path.iterdir()) == [index]
+    index.rmdir()
+    warc = WarcFile(path, "x")
+    warc.write(Request(A), Response(A, body=body(1)))
+    index.mkdir()
     with pytest.raises(OutputError, match=r"a\.cdxj is a folder"):
-        write(tmp_path / "a.warc.gz", (A, body(1)))
-    assert kinds(tmp_path / "a.warc.gz") == ["response"]
+        warc.close()
+    assert kinds(path) == ["response"]
 
 
 def revisit(url: str, digest: str, head: bytes = b"") -> bytes:

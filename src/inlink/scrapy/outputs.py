@@ -188,6 +188,10 @@ class WarcFile(Appended):
         if not path.name.endswith(".warc.gz"):
             raise OutputError(f"{path}: name a file that ends with .warc.gz")
         self.index = path.with_name(path.name.removesuffix(".warc.gz") + ".cdxj")
+        if self.index.is_dir():
+            raise OutputError(
+                f"{self.index}, where the index belongs, is a folder: name another .warc.gz file"
+            )
         # The date and the URL of the first response with each content, in this file and in earlier ones.
         self._contents, self._seen = Contents(), Contents()
         for earlier in seen:
@@ -199,6 +203,7 @@ class WarcFile(Appended):
         self._lines = sqlite3.connect("", isolation_level=None)
         self._lines.execute("PRAGMA journal_mode = OFF")
         self._lines.execute("CREATE TABLE lines (line TEXT)")
+        self._lines.execute("BEGIN")
         super().__init__(path, partial(_whole, path, self._note))
         self._block = io.BytesIO()
         # The beginning of each record in the block, its length, and that of its gzip member.

@@ -11,6 +11,7 @@ import zipfile
 import zlib
 from array import array
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
@@ -222,9 +223,11 @@ def index_source(
     path, level, tally = Path(path), level or "page", Tally() if tally is None else tally
 
     def opened(name: str) -> io.BufferedReader:
-        if not Path(name).is_file():
-            raise InputError(f"{path} names {name}, which is no file: put the archive there")
-        return open_binary(Path(name).absolute())
+        # Names can be too long for the system.
+        with suppress(OSError):
+            if Path(name).is_file():
+                return open_binary(Path(name).absolute())
+        raise InputError(f"{path} names {name[:500]!r}, which is no file: put the archive there")
 
     def batches() -> Iterator[ArcBatch]:
         originals = Originals(opened)
