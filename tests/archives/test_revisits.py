@@ -112,7 +112,7 @@ def test_unchanged_pages_and_copies_refer_to_the_first_response(tmp_path):
 def test_short_bodies_errors_and_cut_downloads_are_written_again(tmp_path, content, more):
     path = tmp_path / "a.warc.gz"
     write(path, (A, content), (A, content), **more)
-    write(path, (A, content))
+    write(path, (A, content), **more)
     assert kinds(path) == ["response"] * 3
     check_index(path)
 

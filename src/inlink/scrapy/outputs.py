@@ -33,6 +33,7 @@ import io
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
@@ -48,6 +49,7 @@ from warcio.warcwriter import WARCWriter
 
 from inlink import __version__
 from inlink.archives.cdxj import index_line, read_line
+from inlink.archives.period import moment
 from inlink.archives.records import FaultError, records, warc_header
 from inlink.archives.revisits import Contents
 from inlink.archives.warc import parse_http
@@ -331,7 +333,7 @@ class WarcFile(Appended):
                     f"no space for temporary files ({error}): set TMPDIR to a larger folder"
                 ) from None
         http = parse_http(body) if record.kind == "response" else None
-        if http is not None and http.status == b"200" and b"\nwarc-truncated:" not in head.lower():
+        if http is not None and http.status == b"200":
             self._contents.add(
                 record.digest, f"{record.date.decode()} {record.url.decode('utf-8', 'replace')}"
             )
@@ -343,10 +345,10 @@ def _responses(path: str | os.PathLike[str]) -> Iterator[tuple[bytes, str, str]]
     if kind == "cdxj":
         with Stream(path, f"reading {Path(path).name}") as stream:
             for number, line in lines(stream):
-                entries = read_line(line)
-                if entries is None:
+                pair = read_line(line)
+                if pair is None:
                     raise InputError(f"{path}, line {number:,}: not a line of CDXJ: index the archive again")
-                time, entry = entries
+                time, entry = pair
                 if entry.mime != "warc/revisit" and str(entry.status) == "200" and entry.digest and entry.url:
                     yield entry.digest.encode(), f"{time:%Y-%m-%dT%H:%M:%SZ}", entry.url
         return
@@ -359,11 +361,10 @@ def _responses(path: str | os.PathLike[str]) -> Iterator[tuple[bytes, str, str]]
         for record in records(file, tally, name=name, size=size):
             http = parse_http(record.body) if record.kind == "response" and record.digest else None
             if http is not None and http.status == b"200":
-                yield (
-                    record.digest,
-                    record.date.decode("ascii", "replace"),
-                    record.url.decode("utf-8", "replace"),
-                )
+                # A record without a valid date cannot be referred to.
+                with suppress(ValueError):
+                    _ = moment(record.date)
+                    yield record.digest, record.date.decode("ascii"), record.url.decode("utf-8", "replace")
 
 
 class _RawHeaders(StatusAndHeaders):  # type: ignore[misc]
