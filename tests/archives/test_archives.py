@@ -148,6 +148,7 @@ def test_records_that_are_no_pages_are_counted(tmp_path):
         "response to a request that was not HTTP": 1,
         "response record without an HTTP header": 1,
         "page's URL is no valid URL": 1,
+        "revisit record whose content is not in the archive before it": 1,
         "link is not http": 1,
         "link is no valid URL": 1,
         "link is longer than 2,048 bytes": 1,

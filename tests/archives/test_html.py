@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from archives import records_of
 from inlink.archives.html import MAX_DOCUMENT, decode_html, html_links, no_follow
-from inlink.archives.warc import _decoded, parse_http
+from inlink.archives.warc import decoded, parse_http
 from inlink.base.damage import Tally
 from inlink.urls.canonical import canonical
 
@@ -208,7 +208,7 @@ def test_real_pages_against_the_tokenizer(data):
             or not http.fields[b"content-type"][0].startswith(b"text/html")
         ):
             continue
-        document, problem = _decoded(http)
+        document, problem = decoded(http)
         assert problem is None
         pages += 1
         url = record.url.decode()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from archives import records_of
 from inlink.archives.html import TANGLED, html_links
-from inlink.archives.warc import _decoded, parse_http
+from inlink.archives.warc import decoded, parse_http
 from inlink.base.damage import Tally
 from inlink.scoring import reading
 from inlink.scoring.reading import AROUND, LONG_PAGE, MAX_TEXT, NOT_TEXT, Reading, read_page, robots_words
@@ -303,7 +303,7 @@ def test_pages_of_an_archive(data, name, least_pages, least_links):
         http = parse_http(record.body) if record.kind == "response" else None
         if http is None or not http.fields.get(b"content-type", [b""])[0].startswith(b"text/html"):
             continue
-        document, _ = _decoded(http)
+        document, _ = decoded(http)
         url = record.url.decode()
         page = read_page(document, url, content_type="text/html")
         found = html_links(document)

@@ -97,7 +97,7 @@ def test_folders_and_names_without_files(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", r"is empty. Name the format with --format \(warc, arc, wat, bvgraph, edgelist"),
+        (b"", r"is empty. Name the format with --format \(warc, arc, wat, cdxj, bvgraph, edgelist"),
         (b"\n\n", "is empty"),
         (b"word\nanother\n", "format not recognised .* lines of two fields"),
         (b"<!DOCTYPE html><html>", "is XML or HTML, but neither GraphML nor GEXF"),

@@ -4,14 +4,16 @@ All functions read binary streams, so that a local file, a pipe and an object in
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
-from typing import Literal, NamedTuple
+from typing import BinaryIO, Literal, NamedTuple, cast
 
 import numpy as np
 
 from inlink.archives.html import LinkSet
-from inlink.archives.records import Members, Record, archive_start, records
+from inlink.archives.period import ALWAYS, Period, moment
+from inlink.archives.records import Members, Record, archive_start, records, records_at
+from inlink.archives.revisits import UNKNOWN_CONTENT, Originals
 from inlink.archives.scanner import RecordBlock, rule_bits
 from inlink.archives.streams import Readable, Rewindable, name_of
 from inlink.archives.warc import RawPage, page_of_response
@@ -33,6 +35,7 @@ BATCH = 100_000
 """The number of links after which a batch ends, at the end of a page."""
 
 NOT_A_PAGE = "response to a request that was not HTTP"
+NO_DATE = "record without a valid date"
 
 
 class PageLinks(NamedTuple):
@@ -116,7 +119,7 @@ def raw_pages(
         If `links` is neither ``"a"`` nor ``"all"``, or the stream gives something else than bytes.
     """
     name = name_of(stream, name)
-    decoder = _Decoder(tally, name, links, nofollow, rules)
+    decoder = _Decoder(tally, name, links, nofollow, rules, Originals.of_stream(stream))
     for record in records(stream, tally, name=name, size=size):
         page = decoder.page(record)
         if page is not None:
@@ -126,16 +129,37 @@ def raw_pages(
 class _Decoder:
     """Decodes the records of an archive, in order. The parameters are those of :func:`raw_pages`."""
 
-    def __init__(self, tally: Tally, name: str, links: LinkSet, nofollow: bool, rules: WatRules) -> None:
+    def __init__(
+        self,
+        tally: Tally,
+        name: str,
+        links: LinkSet,
+        nofollow: bool,
+        rules: WatRules,
+        originals: Originals,
+        period: Period = ALWAYS,
+    ) -> None:
         if links not in ("a", "all"):
             raise ParameterError(f"`links` must be 'a' or 'all'; got {links!r}")
         self._tally, self._name = tally, name
         self._links, self._nofollow, self._rules = links, nofollow, rules
+        self._originals, self._period = originals, period
         # Whether the program that wrote the archive left entities in links. None: unknown, so dates of records decide.
         self.entities: bool | None = None
 
     def page(self, record: Record) -> RawPage | None:
         """Return the page of a record; None if it describes none."""
+        if record.kind == "response":
+            # A later revisit record may refer to a response of any date.
+            self._originals.add(record.digest, record.offset, self._name)
+        if not self._is_wanted(record):
+            return None
+        if record.kind == "revisit":
+            response = self._originals.response(record)
+            if response is None:
+                self._tally.skip(self._name, record.offset, UNKNOWN_CONTENT)
+                return None
+            record = response
         if record.kind == "response":
             if record.url[:7].lower().startswith((b"http://", b"https:/")):
                 return page_of_response(
@@ -153,6 +177,16 @@ class _Decoder:
                 f"{self._name}: WET archives hold text without links. Use the WAT or WARC archive of the same name."
             )
         return None
+
+    def _is_wanted(self, record: Record) -> bool:
+        """Return whether a record is of the period, or describes no page."""
+        if self._period == ALWAYS or not (record.kind in ("response", "revisit") or record.is_json):
+            return True
+        try:
+            return self._period.holds(moment(record.date))
+        except ValueError:
+            self._tally.skip(self._name, record.offset, NO_DATE)
+            return False
 
     def has_entities(self, record: Record) -> bool:
         """Return whether entities in the links of a record of JSON must be decoded."""
@@ -254,9 +288,13 @@ def archive_batches(
     any_status: bool | None = None,
     location: bool | None = None,
     exact_schemes: bool | None = None,
+    since: str | None = None,
+    until: str | None = None,
     repeats: bool = True,
     scan: bool = True,
     tally: Tally | None = None,
+    places: Sequence[int] | None = None,
+    originals: Originals | None = None,
 ) -> Iterator[ArcBatch]:
     """Read the arcs of an archive, in batches of about a hundred thousand.
 
@@ -299,13 +337,21 @@ def archive_batches(
     exact_schemes : bool or None
         WAT: with all links, a text in a ``<meta>`` or ``<style>`` is a link only if its scheme is in lower case. None
         means False: in any case.
+    since, until : str or None
+        Take only pages whose record has a date from `since` on, and before `until`: years, months, days or ISO times in
+        UTC. Records without a valid date are left out and counted.
     repeats : bool
         Yield an arc as often as it occurs in the archive, so that arcs can be counted. False yields most arcs once in a
         batch, which makes batches half as long.
     scan : bool
-        Scan WAT records for links. The arcs are the same as those of decoded records, in a third of the time.
+        Scan WAT records for links. The arcs are the same as those of decoded records, in a third of the time. With
+        `since` or `until`, records are decoded.
     tally : Tally or None
         Counts the records that were read and those that were skipped.
+    places : sequence of int or None
+        Read only the records at these byte offsets, in this order. The stream must seek.
+    originals : Originals or None
+        The responses that revisit records may refer to. None: earlier ones of the stream, if it can seek.
 
     Yields
     ------
@@ -321,8 +367,10 @@ def archive_batches(
     inlink.errors.InputError
         If the stream cannot be read.
     inlink.errors.ParameterError
-        If `level` or `links` is none of the values above, or the stream gives something else than bytes.
+        If `level` or `links` is none of the values above, a date is invalid, or the stream gives something else than
+        bytes.
     """
+    period = Period.of(since, until)
     tally = Tally() if tally is None else tally
     tally.strict = tally.strict or strict
     name = name_of(stream, name)
@@ -340,8 +388,16 @@ def archive_batches(
     else:
         numbers = HostNumbers(level, strip_www, private_suffixes)
         arcs = HostArcs(name, tally, bits, numbers, self_loops, repeats)
-    decoder = _Decoder(tally, name, links, nofollow, rules)
-    return _batches(records(stream, tally, name=name, size=size, ahead=scan), arcs, decoder, scan)
+    originals = originals or Originals.of_stream(stream)
+    decoder = _Decoder(tally, name, links, nofollow, rules, originals, period)
+    # The scanner reads no dates.
+    scan = scan and period == ALWAYS
+    wanted: Iterator[Record | Members]
+    if places is None:
+        wanted = records(stream, tally, name=name, size=size, ahead=scan)
+    else:
+        wanted = records_at(cast("BinaryIO", stream), places, tally, name)
+    return _batches(wanted, arcs, decoder, scan)
 
 
 # -- arcs between pages --------------------------------------------------------------------------------------

@@ -10,9 +10,9 @@ After damage, reading continues with the next record that can be found.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, cast, overload
+from typing import BinaryIO, Literal, cast, overload
 
 from isal import igzip_lib
 
@@ -53,6 +53,7 @@ CUT_MEMBER = "file ends inside a gzip member"
 BAD_MEMBER = "damaged gzip member"
 NO_MEMBER = "bytes between gzip members that are not gzip"
 BAD_LENGTH = "record with a wrong Content-Length"
+NO_RECORD = "place without a whole record"
 TOO_MANY = f"rest of a file after {MAX_FAULTS:,} damaged places"
 LONG_RECORD = f"rest of a record beyond {MAX_RECORD:,} bytes"
 
@@ -60,7 +61,8 @@ LONG_RECORD = f"rest of a record beyond {MAX_RECORD:,} bytes"
 WARC = re.compile(rb"WARC/\d")
 ARC = re.compile(rb"[a-zA-Z][a-zA-Z0-9+.-]{1,20}:[^\n]{1,8000} \d{1,15}\r?\n")
 _FIELDS = re.compile(
-    rb"^(warc-type|warc-target-uri|content-length|content-type|warc-date)[ \t]*:[ \t]*([^\r\n]*)", re.I | re.M
+    rb"^(warc-type|warc-target-uri|content-length|content-type|warc-date|warc-payload-digest)[ \t]*:[ \t]*([^\r\n]*)",
+    re.I | re.M,
 )
 BAD_HEADER = "malformed record header"
 
@@ -79,11 +81,13 @@ class Record:
     content_type : bytes
         Content type of the record in lower case, such as ``application/http; msgtype=response``.
     date : bytes
-        The WARC-Date, as written; empty for ARC.
+        The WARC-Date, or ARC's 14 digits, as written.
     body : bytes
         The content of the record, including the HTTP header.
     offset : int
         Byte offset of the record, or of the gzip member that holds it.
+    digest : bytes
+        The WARC-Payload-Digest, as written; empty if there is none.
     """
 
     kind: str
@@ -92,6 +96,7 @@ class Record:
     date: bytes
     body: bytes
     offset: int
+    digest: bytes = b""
 
     @property
     def is_json(self) -> bool:
@@ -145,7 +150,8 @@ def warc_header(header: bytes, offset: int) -> tuple[Record, int]:
         url = url[1:-1]
     kind = fields[b"warc-type"].lower().decode("ascii", "replace")
     content_type = fields.get(b"content-type", b"").lower()
-    return Record(kind, url, content_type, fields.get(b"warc-date", b""), b"", offset), int(length)
+    date, digest = fields.get(b"warc-date", b""), fields.get(b"warc-payload-digest", b"")
+    return Record(kind, url, content_type, date, b"", offset, digest), int(length)
 
 
 def arc_header(line: bytes, offset: int) -> tuple[Record, int]:
@@ -154,11 +160,11 @@ def arc_header(line: bytes, offset: int) -> tuple[Record, int]:
     if len(words) < 5 or not words[-1].isdigit() or len(words[-1]) > 18 or not ARC.match(line):
         raise FaultError(BAD_HEADER, offset)
     # Old URLs may contain spaces.
-    url = words[0] if len(words) == 10 else b" ".join(words[:-4])
+    url, date = (words[0], words[2]) if len(words) == 10 else (b" ".join(words[:-4]), words[-3])
     kind = "warcinfo" if url.startswith(b"filedesc:") else "resource"
     if url[:5].lower().startswith(b"http"):
         kind = "response"
-    return Record(kind, url, b"application/http; msgtype=response", b"", b"", offset), int(words[-1])
+    return Record(kind, url, b"application/http; msgtype=response", date, b"", offset), int(words[-1])
 
 
 class _Unpacked:
@@ -540,6 +546,42 @@ def records(
     name = name_of(stream, name)
     with track(f"reading {name.rpartition('/')[2]}", size, "B") as task:
         yield from _records(name, _Reader(_Unpacked(Rewindable(stream, name, task))), tally, ahead)
+
+
+def records_at(stream: BinaryIO, places: Iterable[int], tally: Tally, name: str) -> Iterator[Record]:
+    """Read single records of an archive. Places at which no whole record begins count as damage.
+
+    Parameters
+    ----------
+    stream : binary file
+        A WARC or ARC archive that can seek. Only the records are read, each with up to 32 KiB behind it.
+    places : iterable of int
+        The byte offset of each record, or of the gzip member that begins with it.
+    tally, name
+        As in :func:`records`.
+
+    Raises
+    ------
+    inlink.errors.DamageError
+        If no record is at a place and the tally is strict.
+    inlink.errors.InputError
+        If the stream cannot be read.
+    """
+    for place in places:
+        stream.seek(place)
+        try:
+            reader = _Reader(_Unpacked(Rewindable(stream, name)))
+            reader.begin()
+            _recognise(name, reader)
+            record, too_long = reader.record()
+        except (FaultError, FormatError):
+            tally.damage(name, place, NO_RECORD)
+            continue
+        record.offset = place
+        tally.records += 1
+        if too_long:
+            tally.skip(name, place, LONG_RECORD)
+        yield record
 
 
 def archive_start(source: Rewindable) -> Literal["warc", "arc"] | None:

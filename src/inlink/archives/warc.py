@@ -29,7 +29,7 @@ _BadDeflateError = cast(type[Exception], isal_zlib.error)
 
 _MAX_HTTP_HEADER = 1 << 18
 _HEADER_END = re.compile(rb"\r?\n\r?\n")
-_HTML_TYPE = re.compile(rb"(text/html|application/xhtml\+xml)\b")
+HTML_TYPE = re.compile(rb"(text/html|application/xhtml\+xml)\b")
 _STATUS = re.compile(rb"HTTP/[^\s]{0,20}[ \t]+(\d{3})\b")
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?\s*([a-zA-Z0-9_:.-]{1,40})", re.I)
 _LINK_HEADER = re.compile(r"<([^>]*)>")
@@ -105,9 +105,9 @@ def page_of_response(record: Record, tally: Tally, path: str, *, links: LinkSet,
         return nothing._replace(header_links=[])
     content_type = b" ".join(http.fields.get(b"content-type", [])[:1]).lower()
     untyped = not content_type or content_type.partition(b";")[0].strip().decode("latin-1") in UNTYPED
-    if not is_success(http.status) or not (untyped or _HTML_TYPE.search(content_type)):
+    if not is_success(http.status) or not (untyped or HTML_TYPE.search(content_type)):
         return nothing
-    document, problem = _decoded(http)
+    document, problem = decoded(http)
     # The server or the crawler made the problem. The archive itself is not damaged.
     if problem:
         tally.skip(path, record.offset, problem)
@@ -133,8 +133,8 @@ def header_links(location: list[str], content_location: list[str], link: list[st
     return [*location, *content_location, *(href for value in link for href in _LINK_HEADER.findall(value))]
 
 
-def _decoded(http: Http) -> tuple[bytes, str | None]:
-    """Return at most MAX_DOCUMENT bytes of the decoded document, and the problem met, if any."""
+def decoded(http: Http) -> tuple[bytes, str | None]:
+    """Return at most MAX_DOCUMENT bytes of the decoded document of a response, and the problem met, if any."""
     body, problem = bytes(http.body), None
     if b"chunked" in b",".join(http.fields.get(b"transfer-encoding", [])).lower():
         body, problem = _dechunked(body)

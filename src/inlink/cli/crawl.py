@@ -82,6 +82,17 @@ _ENDINGS = {
 )
 @click.option("--agent", help="The User-Agent. It should say how to contact you.")
 @click.option("--warc", type=Output(dir_okay=False), help="Write all responses to this .warc.gz file.")
+@click.option(
+    "--warc-seen",
+    type=_FILE,
+    multiple=True,
+    help="Archive or CDXJ index of an earlier crawl: what it has is not written to --warc again. May be repeated.",
+)
+@click.option(
+    "--wacz",
+    type=Output(dir_okay=False),
+    help="Pack the file of --warc as this .wacz file at the end, unless the crawl is interrupted.",
+)
 @click.option("--items", type=Output(dir_okay=False), help="Write a line of JSON for each page to this file.")
 @click.option("--preset", help="Rules for reading a site: wikipedia, or a TOML file of your own.")
 @click.option(

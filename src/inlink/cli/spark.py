@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from inlink.graph.graph import Graph
 
 
-# Options of `inlink build` that apply to archives.
+# Options of `inlink build` that apply to archives. --to has another meaning here, so there are no dates.
 _SHARED = {"sources", "level", "format", "count", "crawled_only", "self_loops", "strict", "base"}
-_SHARED |= {option for name in ARCHIVES for option in FORMATS[name].options} | SITES.keys() - {"hosts"}
+_SHARED |= {option for name in ARCHIVES for option in FORMATS[name].options} - {"since", "until"}
+_SHARED |= SITES.keys() - {"hosts"}
 
 
 def _cluster(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,12 +2,12 @@
 
 import hashlib
 import os
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from inlink.archives.period import moment
 from inlink.archives.records import Record, records
 from inlink.archives.warc import page_of_response, parse_http
 from inlink.base.damage import Tally
@@ -41,7 +41,7 @@ def web_of_archive(path: str | os.PathLike[str]) -> Web:
     A 2xx response is a page, also without links. A 3xx response with a ``Location`` is a redirect. Any other response
     is a failure. A URL that is linked and has no response in the archive is not known. Whether a page changed is known
     from the first to the last of its 2xx responses, if it has several. A ``revisit`` record has the content of the
-    record before it.
+    record that it refers to.
 
     Raises
     ------
@@ -53,11 +53,15 @@ def web_of_archive(path: str | os.PathLike[str]) -> Web:
     name, tally = os.fspath(path), Tally()
     answers: dict[str, _ArchivedResponse] = {}
     captures: dict[str, list[tuple[float, bytes]]] = {}
-    for part, file, size in archives_in(path, tally):
+    for part, file, size, originals in archives_in(path, tally):
         for record in records(file, tally, name=part, size=size):
             url = canonical(record.url) if record.kind in ("response", "revisit") else None
             if url is None:
                 continue
+            if record.kind == "response":
+                originals.add(record.digest, record.offset, part)
+            else:
+                record = originals.response(record) or record
             if record.kind == "response" and url not in answers:
                 answer = _response(record, url, tally, part)
                 if answer is not None:
@@ -77,9 +81,8 @@ def _capture(record: Record) -> tuple[float, bytes] | None:
     None for a record without a date, and for a response that is no page.
     """
     try:
-        date = datetime.fromisoformat(record.date.decode("ascii"))
-        time = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
+        time = moment(record.date).timestamp()
+    except ValueError:
         return None
     if record.kind == "revisit":
         return time, b""

@@ -149,6 +149,10 @@ class CrawlOptions:
         The User-Agent. It should say how to contact the operator.
     warc, items, sqlite : Path or None
         Files to write. SQLite needs a preset.
+    warc_seen : sequence of Path
+        Archives or CDXJ indexes of earlier crawls. A body that they have is not written to the WARC again.
+    wacz : Path or None
+        Pack the WARC as this file at the end of the run, unless it is interrupted.
     preset : str or None
         A preset's name or file, as for :func:`inlink.scrapy.preset.load`.
     start : sequence of str
@@ -184,6 +188,8 @@ class CrawlOptions:
     concurrency: int = 16
     agent: str = AGENT
     warc: Path | None = None
+    warc_seen: tuple[Path, ...] = ()
+    wacz: Path | None = None
     items: Path | None = None
     sqlite: Path | None = None
     preset: str | None = None

@@ -14,6 +14,10 @@ chunks are joined (and ``Transfer-Encoding`` is dropped), and header fields have
 The file has everything that the crawl downloads: redirects, errors and robots.txt too. Downloads that were aborted
 (too large, too slow) are missing. An oversized robots.txt is marked with ``WARC-Truncated``.
 
+A body that an earlier response of the file has, or one of an earlier crawl's archives, is not written again: its record
+is a ``revisit`` that names the earlier record. The index of the file is made from its records: at each start those of
+earlier runs are read anyway, so an index that a crash left behind is never used.
+
 **A wiki's pages and links in SQLite** are two tables. ``WikiLinks(link, title, crawled)`` has a row for each known
 article, and ``WikiGraph(fromLink, toLink)`` a row for each link between two articles, repeats included. Both contain
 canonical URLs. The preset for Wikipedia is based on the crawler that introduced these tables (C. Carter, "Random
@@ -22,11 +26,14 @@ the page in. So every page that the log knows as crawled is in the tables, and w
 nothing.
 """
 
+import base64
 import fcntl
+import hashlib
 import io
 import os
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
@@ -41,8 +48,18 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from inlink import __version__
-from inlink.base.progress import Work, track
-from inlink.errors import InUseError, OutputError
+from inlink.archives.cdxj import index_line, read_line
+from inlink.archives.period import moment
+from inlink.archives.records import FaultError, records, warc_header
+from inlink.archives.revisits import Contents
+from inlink.archives.warc import parse_http
+from inlink.base.damage import Tally
+from inlink.base.folder import atomic_file
+from inlink.base.opening import Stream, lines
+from inlink.base.progress import track
+from inlink.errors import InputError, InUseError, OutputError
+from inlink.sources.archive import archives_in
+from inlink.sources.recognise import recognise
 
 
 class Appended:
@@ -138,30 +155,61 @@ _GZIP = 31
 _BadDeflateError = cast(type[Exception], isal_zlib.error)
 
 
+# The bytes of a record that its index line is made from.
+_START = 1 << 16
+# The revisit record of a shorter body would be no smaller than the response.
+_SHORTEST = 256
+
+
 class WarcFile(Appended):
-    """Appends to a WARC. A ``warcinfo`` record begins each run.
+    """Appends to a WARC. A ``warcinfo`` record begins each run, and :meth:`close` writes the index.
 
     Parameters
     ----------
     path : path-like
-        Its name ends with ``.warc.gz``.
+        Its name ends with ``.warc.gz``. The index has the same name with ``.cdxj``.
     agent : str
         The crawl's User-Agent.
+    seen : sequence of path-like
+        Archives or indexes of earlier crawls, whose responses revisit records may refer to.
 
     Raises
     ------
     inlink.errors.OutputError
-        If the file cannot be written, or is not a WARC of gzip members.
+        If the file cannot be written, or is not a WARC with a gzip member for each record.
     inlink.errors.InUseError
         If another process appends to it.
+    inlink.errors.InputError
+        If an earlier archive or index cannot be read.
     """
 
-    def __init__(self, path: str | os.PathLike[str], agent: str) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], agent: str, seen: Sequence[str | os.PathLike[str]] = ()
+    ) -> None:
         path = Path(path)
         if not path.name.endswith(".warc.gz"):
             raise OutputError(f"{path}: name a file that ends with .warc.gz")
-        super().__init__(path, partial(_whole, path))
+        self.index = path.with_name(path.name.removesuffix(".warc.gz") + ".cdxj")
+        if self.index.is_dir():
+            raise OutputError(
+                f"{self.index}, where the index belongs, is a folder: name another .warc.gz file"
+            )
+        # The date and the URL of the first response with each content, in this file and in earlier ones.
+        self._contents, self._seen = Contents(), Contents()
+        for earlier in seen:
+            for digest, date, url in _responses(earlier):
+                # These texts become fields of records.
+                if url.isprintable() and " " not in url:
+                    self._seen.add(digest, f"{date} {url}")
+        # SQLite sorts more lines than fit in memory.
+        self._lines = sqlite3.connect("", isolation_level=None)
+        self._lines.execute("PRAGMA journal_mode = OFF")
+        self._lines.execute("CREATE TABLE lines (line TEXT)")
+        self._lines.execute("BEGIN")
+        super().__init__(path, partial(_whole, path, self._note))
         self._block = io.BytesIO()
+        # The beginning of each record in the block, its length, and that of its gzip member.
+        self._added: list[tuple[bytes, int, int]] = []
         self._writer = WARCWriter(self._block, gzip=False, warc_version="1.1")
         info = {
             "software": f"inlink/{__version__}",
@@ -173,7 +221,7 @@ class WarcFile(Appended):
         try:
             self._flush()
         except BaseException:
-            self.close()
+            super().close()
             raise
 
     def write(self, request: Request, response: Response) -> None:
@@ -184,11 +232,24 @@ class WarcFile(Appended):
         inlink.errors.OutputError
             If they cannot be written. Then the file does not change.
         """
-        headers = {"WARC-IP-Address": str(response.ip_address)} if response.ip_address else {}
+        head, body, earlier = _answer_head(response), response.body, None
+        digest = base64.b32encode(hashlib.sha1(body, usedforsecurity=False).digest())
+        headers = {"WARC-Payload-Digest": f"sha1:{digest.decode()}"}
+        if response.ip_address:
+            headers["WARC-IP-Address"] = str(response.ip_address)
         if "download_stopped" in response.flags:
             # robots.txt is too large.
             headers["WARC-Truncated"] = "length"
-        answer = self._record("response", request.url, _answer_head(response), response.body, headers)
+        elif response.status == HTTPStatus.OK and len(body) >= _SHORTEST:
+            earlier = self._contents.get(digest) or self._seen.get(digest)
+        if earlier is None:
+            answer = self._record("response", request.url, head, body, headers)
+        else:
+            answer = self._record("revisit", request.url, head, b"", headers)
+            date, _, url = earlier.partition(" ")
+            answer.rec_headers.add_header("WARC-Profile", self._writer.REVISIT_PROFILE_1_1)
+            answer.rec_headers.add_header("WARC-Refers-To-Target-URI", url)
+            answer.rec_headers.add_header("WARC-Refers-To-Date", date)
         question = self._record("request", request.url, _request_head(request), request.body, {})
         for name in ("WARC-Date", "WARC-Record-ID"):
             value = answer.rec_headers.get_header(name)
@@ -196,6 +257,27 @@ class WarcFile(Appended):
         self._add(answer)
         self._add(question)
         self._flush()
+
+    def close(self) -> None:
+        """Write the index, and close the file.
+
+        Raises
+        ------
+        inlink.errors.OutputError
+            If the index cannot be written.
+        """
+        try:
+            with atomic_file(self.index) as work, work.open("w", encoding="utf-8") as file:
+                file.writelines(
+                    f"{line}\n" for (line,) in self._lines.execute("SELECT line FROM lines ORDER BY line")
+                )
+        except (OSError, sqlite3.Error) as error:
+            raise OutputError(
+                f"{self.index}: cannot be written ({error}): free some space, and run the command again"
+            ) from None
+        finally:
+            self._lines.close()
+            super().close()
 
     def _record(
         self, kind: str, url: str, head: bytes, body: bytes, headers: dict[str, str]
@@ -215,13 +297,74 @@ class WarcFile(Appended):
         raw = self._block.getvalue()[at:]
         self._block.seek(at)
         self._block.truncate()
-        self._block.write(isal_zlib.compress(raw, _LEVEL, _GZIP))
+        length = self._block.write(isal_zlib.compress(raw, _LEVEL, _GZIP))
+        self._added.append((raw[:_START], len(raw), length))
 
     def _flush(self) -> None:
-        block = self._block.getvalue()
+        block, added, offset = self._block.getvalue(), self._added, self.size
         self._block.seek(0)
         self._block.truncate()
+        self._added = []
         self.append(block)
+        for start, size, length in added:
+            self._note(start, size, offset, length)
+            offset += length
+
+    def _note(self, start: bytes, size: int, offset: int, length: int) -> None:
+        """Keep the index line of a record that begins with `start`, and the content of a response."""
+        head, _, body = start.partition(b"\r\n\r\n")
+        try:
+            record, content = warc_header(head, offset)
+            record.body = body
+            line = index_line(record, length, self.path.name)
+        except (FaultError, ValueError):
+            raise OutputError(
+                f"{self.path} holds data that are not WARC records, at byte {offset:,}: name another file"
+            ) from None
+        if size > len(head) + content + 8:
+            raise OutputError(
+                f"{self.path} has several records in the gzip member at byte {offset:,}: name another file"
+            )
+        if line is not None:
+            try:
+                self._lines.execute("INSERT INTO lines VALUES (?)", (line,))
+            except sqlite3.Error as error:
+                raise OutputError(
+                    f"no space for temporary files ({error}): set TMPDIR to a larger folder"
+                ) from None
+        http = parse_http(body) if record.kind == "response" else None
+        if http is not None and http.status == b"200":
+            self._contents.add(
+                record.digest, f"{record.date.decode()} {record.url.decode('utf-8', 'replace')}"
+            )
+
+
+def _responses(path: str | os.PathLike[str]) -> Iterator[tuple[bytes, str, str]]:
+    """The payload digest, the date and the URL of each successful response in an archive or an index."""
+    kind = recognise(path)
+    if kind == "cdxj":
+        with Stream(path, f"reading {Path(path).name}") as stream:
+            for number, line in lines(stream):
+                pair = read_line(line)
+                if pair is None:
+                    raise InputError(f"{path}, line {number:,}: not a line of CDXJ: index the archive again")
+                time, entry = pair
+                if entry.mime != "warc/revisit" and str(entry.status) == "200" and entry.digest and entry.url:
+                    yield entry.digest.encode(), f"{time:%Y-%m-%dT%H:%M:%SZ}", entry.url
+        return
+    if kind != "warc":
+        raise InputError(
+            f"{path}: neither a WARC nor CDXJ: name the archive of an earlier crawl, or its index"
+        )
+    tally = Tally()
+    for name, file, size, _ in archives_in(path, tally):
+        for record in records(file, tally, name=name, size=size):
+            http = parse_http(record.body) if record.kind == "response" and record.digest else None
+            if http is not None and http.status == b"200":
+                # A record without a valid date cannot be referred to.
+                with suppress(ValueError):
+                    _ = moment(record.date)
+                    yield record.digest, record.date.decode("ascii"), record.url.decode("utf-8", "replace")
 
 
 class _RawHeaders(StatusAndHeaders):  # type: ignore[misc]
@@ -264,42 +407,39 @@ def _head(line: str, headers: Headers) -> bytes:
     return b"\r\n".join([line.encode("latin-1", "replace"), *fields, b"", b""])
 
 
-def _whole(path: Path, file: BinaryIO) -> int:
+def _whole(path: Path, note: Callable[[bytes, int, int, int], None], file: BinaryIO) -> int:
     """The position after the last complete gzip member of a WARC.
 
-    All members are unpacked, at about 500 MB of content a second. A member can be checked only by unpacking it.
+    All members are unpacked, at about 500 MB of content a second. A member can be checked only by unpacking it. `note`
+    gets the first bytes of each, its size unpacked, its place and its size.
     """
-    size = os.fstat(file.fileno()).st_size
-    with track(f"checking {path.name}", size, "B") as task:
-        return _last_end(path, file, task)
-
-
-def _last_end(path: Path, file: BinaryIO, task: Work) -> int:
-    end = at = 0
-    unpacker = None
-    data = file.read(_CHUNK)
-    while data:
-        if unpacker is None:
-            unpacker, start = isal_zlib.decompressobj(wbits=_GZIP), b""
-        try:
-            out = unpacker.decompress(data)
-        except _BadDeflateError:
-            raise OutputError(
-                f"{path} is not a WARC of gzip members from byte {end:,}: name another file"
-            ) from None
-        if len(start) < 5:
-            start += out[:5]
+    end = at = size = 0
+    start, unpacker = b"", None
+    with track(f"checking {path.name}", os.fstat(file.fileno()).st_size, "B") as task:
+        data = file.read(_CHUNK)
+        while data:
+            if unpacker is None:
+                unpacker, start, size = isal_zlib.decompressobj(wbits=_GZIP), b"", 0
+            try:
+                out = unpacker.decompress(data)
+            except _BadDeflateError:
+                raise OutputError(
+                    f"{path} is not a WARC of gzip members from byte {end:,}: name another file"
+                ) from None
+            size += len(out)
+            start += out[: _START - len(start)]
             if not b"WARC/".startswith(start[:5]):
                 raise OutputError(
                     f"{path} holds data that are not WARC records, at byte {end:,}: name another file"
                 )
-        at += len(data) - len(unpacker.unused_data)
-        data = unpacker.unused_data
-        if unpacker.eof:
-            end, unpacker = at, None
-        if not data:
-            task.advance(file.tell() - task.done)
-            data = file.read(_CHUNK)
+            at += len(data) - len(unpacker.unused_data)
+            data = unpacker.unused_data
+            if unpacker.eof:
+                note(start, size, end, at - end)
+                end, unpacker = at, None
+            if not data:
+                task.advance(file.tell() - task.done)
+                data = file.read(_CHUNK)
     return end
 
 

@@ -18,11 +18,12 @@ import msgspec
 from scrapy.crawler import AsyncCrawlerProcess, Crawler
 from scrapy.logformatter import LogFormatter, LogFormatterResult
 
+from inlink.base import extras
 from inlink.client.spider import Client
 from inlink.crawl.permissions import Permissions, keep
 from inlink.crawl.settings import choose
 from inlink.crawl.view import CrawlView
-from inlink.errors import InlinkError, ParameterError
+from inlink.errors import InlinkError, OutputError, ParameterError
 from inlink.protocol import Standing
 from inlink.scrapy.causes import Causes, cause_of_page
 from inlink.scrapy.job import Ending, Job, Stopping, Watched
@@ -41,6 +42,7 @@ from inlink.scrapy.progress import Display, Lines
 from inlink.scrapy.scheduler import Scheduler
 from inlink.scrapy.sitemaps import Sitemaps
 from inlink.scrapy.spider import BroadSpider
+from inlink.scrapy.wacz import pack_wacz
 from inlink.urls.canonical import canonical
 
 _log = logging.getLogger("inlink.addresses")
@@ -115,6 +117,7 @@ def crawl(
     inlink.errors.InlinkError
         If an option is outside its range, or a file cannot be read or written. The crawl can be continued.
     """
+    _check_archives(options)
     preset = None if options.preset is None else load(options.preset)
     begin = beginnings(urls, options, preset)
     seeds = seeds_in_file(options.seeds)
@@ -138,7 +141,7 @@ def crawl(
                 scored=settings["INLINK_LINK_SCORER"] is not None,
             )
         if options.warc is not None:
-            job.warc = stack.enter_context(WarcFile(options.warc, options.agent))
+            job.warc = stack.enter_context(WarcFile(options.warc, options.agent, options.warc_seen))
         if options.items is not None:
             job.items = stack.enter_context(Appended(options.items, whole_lines))
         if options.sqlite is not None:
@@ -150,6 +153,8 @@ def crawl(
         _run(settings, begin, job, progress)
     if job.error is not None:
         raise job.error
+    if options.wacz is not None and options.warc is not None and job.ending != "interrupted":
+        pack_wacz(options.warc, options.wacz)
     if job.last is None:
         raise ParameterError(f"{folder}: the crawl did not begin: use -v to see Scrapy's log")
     tally = job.tally
@@ -168,6 +173,17 @@ def crawl(
         job.left,
         nothing,
     )
+
+
+def _check_archives(options: CrawlOptions) -> None:
+    """Refuse options of archives that need others, or a package that is not installed."""
+    for option, given in (("--warc-seen", options.warc_seen), ("--wacz", options.wacz)):
+        if given and options.warc is None:
+            raise ParameterError(f"{option} applies to the archive of --warc: give --warc too")
+    if options.wacz is not None:
+        if not options.wacz.name.endswith(".wacz"):
+            raise OutputError(f"{options.wacz}: name a file that ends with .wacz")
+        extras.load("wacz", "wacz", "--wacz")
 
 
 def _sitemap_hosts(folder: Path, settings: dict[str, Any], urls: list[str]) -> frozenset[str] | None:

@@ -21,7 +21,7 @@ _MOST_NAMED = 100
 # Stands between a reason and its first place, in a graph's header.
 _FIRST = ", first in "
 # Formats that need not be read twice, nor from their end, nor from several files.
-_STREAMED = (*ARCHIVES, "edgelist", "kleinberg", "matrixmarket", "graphml", "gexf", "gml")
+_STREAMED = ("warc", "arc", "wat", "edgelist", "kleinberg", "matrixmarket", "graphml", "gexf", "gml")
 
 
 def read_source(

@@ -77,6 +77,14 @@ class ArchiveOptions(TypedDict, total=False):
     self_links: Annotated[
         bool | None, Parameter("Keep links to a place on the page itself (#top), as self-loops.")
     ]
+    since: Annotated[
+        str | None,
+        Parameter(
+            "Take only pages archived from this date on: 2026, 2026-01, 2026-01-31 or a UTC time.",
+            option="--from",
+        ),
+    ]
+    until: Annotated[str | None, Parameter("Take only pages archived before this date.", option="--to")]
 
 
 class EdgeListOptions(TypedDict, total=False):
@@ -205,7 +213,7 @@ FORMATS: dict[str, Format] = {
                 name,
                 description,
                 (f".{name}", f".{name}.gz", *more),
-                "archive:archive_source",
+                "archive:index_source" if name == "cdxj" else "archive:archive_source",
                 None,
                 parameters_of(ArchiveOptions),
             )
@@ -213,6 +221,7 @@ FORMATS: dict[str, Format] = {
                 ("warc", "WARC archive, plain or gzip, or WACZ", ".wacz"),
                 ("arc", "ARC archive (before 2009), plain or gzip"),
                 ("wat", "WAT: links extracted by Common Crawl"),
+                ("cdxj", "CDXJ: index of the WARC or ARC files beside it"),
             )
         ),
         Format(
@@ -301,7 +310,7 @@ FORMATS: dict[str, Format] = {
 FOLDERS = ("graph", "crawl")
 """The folders that inlink makes."""
 
-ARCHIVES = ("warc", "arc", "wat")
+ARCHIVES = ("warc", "arc", "wat", "cdxj")
 """The formats that hold pages. Graphs of hosts and domains are built from them without a graph of pages."""
 
 

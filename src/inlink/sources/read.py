@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Unpack, cast
 
 import numpy as np
 
+from inlink.archives.period import Period
 from inlink.base.declare import Parameter, keywords, parameters_of
 from inlink.base.opening import STDIN
 from inlink.errors import ParameterError
@@ -69,14 +70,14 @@ def read(
     Parameters
     ----------
     source : path-like, several of them, or graph in memory
-        Archives (WARC, WACZ, ARC, WAT), graph files of any format in :data:`inlink.sources.formats.FORMATS`, or folders
-        of graphs and crawls. ``"-"`` is standard input. Several archives, several edge lists, or several folders are
-        read into one graph, and the weights of equal arcs are added up. A path may be a pattern (``"*.wat.gz"``), a
-        URL (``https://``, ``http://``, ``s3://``), or a list of paths (``"@wat.paths.gz"``), whose lines have a path
-        or URL, or a key, a tab, and a path or URL. A graph in memory is a list or array of pairs, as in
-        :meth:`Graph.from_arcs`; a sparse matrix of SciPy; a graph of NetworkX or igraph, which keeps the order of its
-        nodes; or a table with an arc in each row, such as a data frame of pandas, Dask or Polars, a relation of DuckDB
-        or an Arrow table.
+        Archives (WARC, WACZ, ARC, WAT, CDXJ), graph files of any format in :data:`inlink.sources.formats.FORMATS`, or
+        folders of graphs and crawls. ``"-"`` is standard input. Several archives, several edge lists, or several
+        folders are read into one graph, and the weights of equal arcs are added up. A path may be a pattern
+        (``"*.wat.gz"``), a URL (``https://``, ``http://``, ``s3://``), or a list of paths (``"@wat.paths.gz"``), whose
+        lines have a path or URL, or a key, a tab, and a path or URL. A graph in memory is a list or array of pairs, as
+        in :meth:`Graph.from_arcs`; a sparse matrix of SciPy; a graph of NetworkX or igraph, which keeps the order of
+        its nodes; or a table with an arc in each row, such as a data frame of pandas, Dask or Polars, a relation of
+        DuckDB or an Arrow table.
     level : {"page", "host", "domain"} or None
         The kind of the nodes. None means pages for archives, and otherwise the level of the source. A graph of a finer
         level is folded with the defaults of :meth:`Graph.fold`.
@@ -95,6 +96,9 @@ def read(
         WAT files: take links of pages with any HTTP status; take the header ``Location`` as a link; take texts in
         ``<meta>`` and ``<style>`` as URLs only with schemes in lower case. None means False, True and False. With
         `like` it means True, False and True. The last two apply to all links only.
+    since, until : str or None
+        Archives: take only pages that were archived from `since` on, and before `until`. A date is a year, ``2026-01``,
+        ``2026-01-31``, or an ISO time, in UTC if it names no zone.
     strict : bool
         Refuse damaged archives, and any file that cannot be read. False leaves out damaged records of archives, and,
         if there are several sources, those that cannot be read to their end. ``meta["skipped"]`` has the reasons with
@@ -170,6 +174,7 @@ def read(
     """
     level, format, strict, count = options["level"], options["format"], options["strict"], options["count"]
     sites = _check_sites(options)
+    _ = Period.of(options["since"], options["until"])
     for name in ("strict", "self_loops", "compress"):
         flag = options[name]
         if not isinstance(flag, bool) and (flag is not None or name != "self_loops"):

@@ -105,6 +105,8 @@ def _recognise_content(path: Path | str) -> str:
         return _recognise_archive(path)
     if text.startswith(b"# inlink: "):
         return "edgelist"
+    if _CDXJ.match(text):
+        return "cdxj"
     if text.lower().startswith(b"%%matrixmarket"):
         return "matrixmarket"
     if text.startswith(b"<"):
@@ -135,6 +137,8 @@ def _recognise_content(path: Path | str) -> str:
     )
 
 
+# The key is made of a URL.
+_CDXJ = re.compile(rb"[^ \n]+ [0-9]{14} \{")
 # Before "graph [" there may only be comments and simple keys, such as Creator "yFiles".
 _GML = re.compile(
     rb'(?:\s*+(?:#[^\n]*+\n|(?!graph)[A-Za-z]\w*+[ \t]++(?:"[^"]*+"|[\d.]++)))*+\s*+graph\s*+\['
