@@ -11,8 +11,8 @@ MINUTES := 5
 SEED := 1
 CODE := $(CURDIR)/.cache/machinecode
 CHECKED := $(CURDIR)/.cache/checkedcode
-# Tests spend a fifth of their time waiting for other processes. Two more workers than processors use that time.
-WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
+# Tests spend a quarter of their time waiting for other processes. Four more workers than processors use that time.
+WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 4)')
 # Tests start hundreds of processes. Without bytecode files, each process would compile all modules that it imports.
 # Python writes these files when it first imports a module. pip would compile all modules, most of which are never imported.
 unexport PYTHONDONTWRITEBYTECODE
