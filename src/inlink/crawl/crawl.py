@@ -470,7 +470,7 @@ class Crawl:
             only stored.
         items : bytes
             What the spider extracted from the page, as JSON lines in UTF-8: an object and a newline for each item, at
-            most 1 MiB. They are only stored, in one event with the visit. ``inlink dump items`` prints them.
+            most 1 MiB. They are only stored, and count only with the visit. ``inlink dump items`` prints them.
         links_are_canonical : bool
             Whether the links are strings in canonical form already.
 

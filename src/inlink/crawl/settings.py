@@ -86,7 +86,7 @@ class SpiderSettings:
     items: Annotated[
         bool,
         Parameter(
-            "Keep the items of each page in the crawl's log, in one event with the page: see "
+            "Keep the items of each page in the crawl's log, together with the page: see "
             "[Items exactly once](scrapy.md#items-exactly-once)."
         ),
     ] = False
