@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,10 @@ def pack_wacz(warc: Path, wacz: Path) -> None:
     inlink.errors.MissingExtraError
         If the package is not installed.
     """
-    package = load("wacz.main", "wacz", "--wacz")
+    with warnings.catch_warnings():
+        # Python warns of the source of a dependency when it compiles it for the first time.
+        warnings.simplefilter("ignore")
+        package = load("wacz.main", "wacz", "--wacz")
     try:
         with unfinished_folder(wacz) as scratch, atomic_file(wacz) as work:
             pages = scratch / "pages.jsonl"
