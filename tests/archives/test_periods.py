@@ -29,7 +29,7 @@ def stamped(k: int, date: str) -> bytes:
 
 
 def index(folder: Path, name: str = "a.warc.gz") -> Path:
-    """An index of an archive, written without inlink's own code for it."""
+    """Return an index of an archive, without inlink's code for indexes."""
     lines = []
     with (folder / name).open("rb") as file:
         for one in records(file, Tally(), name=name):
@@ -47,7 +47,7 @@ DATES = st.tuples(MOMENTS, st.sampled_from(FORMS)).map(lambda pair: pair[0].strf
 
 
 def begin(date: str) -> str:
-    """What a date begins with, as text that sorts by time: without inlink's own code for it."""
+    """Return the beginning of a date as text that sorts by time, without inlink's code for dates."""
     date = date.removesuffix("Z")
     date += "0000-01-01T00:00:00.000000"[len(date) :]
     return date.replace("T00:00:00000", "T00:00:00.000")

@@ -165,7 +165,7 @@ def test_what_an_earlier_archive_has_is_not_written_again(tmp_path, form):
     assert head.get_header("WARC-Refers-To-Target-URI") == A
     date = first.get_header("WARC-Date")
     assert head.get_header("WARC-Refers-To-Date") == (f"{date[:19]}Z" if form == ".cdxj" else date)
-    # The archive alone does not have the content, and says so.
+    # The second archive alone lacks the content, and a warning says so.
     tally = Tally()
     with new.open("rb") as file:
         assert [page.url for page in page_links(file, tally)] == [B, A]
@@ -212,7 +212,7 @@ def test_the_index_is_right_after_a_crash(tmp_path):
     write(path, (A, body(2)), (B, body(3)))
     later = path.read_bytes()
     for cut in range(len(whole) - 300, len(later), 97):
-        # The index of an earlier run was left, or none.
+        # There is an index of an earlier run, or none.
         path.write_bytes(later[:cut])
         index.write_text(stale) if cut % 2 else index.unlink()
         write(path, (A, body(3)), (B, body(1)))

@@ -1,4 +1,4 @@
-"""Items of a Scrapy crawl in the crawl's log: which are kept, how they are written, and what is said of the others."""
+"""Items of a Scrapy crawl in the crawl's log: items that are kept, their JSON, and messages about others."""
 
 import json
 import socket
@@ -41,7 +41,7 @@ def paths(ran: Ran) -> list[str]:
     return sorted(ran.short(item["url"]) for item in exported(ran.folder))
 
 
-# -- how items are written ----------------------------------------------------------------------------
+# -- the JSON of items ----------------------------------------------------------------------------
 
 
 def upper(value: str) -> str:
@@ -105,7 +105,7 @@ def test_an_item_that_json_cannot_hold_is_refused(item: Any, error: type[Excepti
         item_line(item)
 
 
-# -- which items are kept ----------------------------------------------------------------------------
+# -- items that are kept ----------------------------------------------------------------------------
 
 
 class Choosy:
@@ -227,7 +227,7 @@ def test_each_visit_has_its_items(tmp_path: Path) -> None:
     assert len(kept) >= 4
 
 
-# -- which are not, and what is said of them --------------------------------------------------------------------
+# -- items that are not kept, and the messages --------------------------------------------------------------------
 
 
 class Spoiler(Walker):

@@ -1,4 +1,4 @@
-"""Items of pages: they are kept in one event with their visit or not at all, and exported in the order of the log."""
+"""Items of pages: they count only with their visit, and are exported in the order of the log."""
 
 import json
 import shutil
@@ -135,7 +135,7 @@ def test_items_of_a_redirect_belong_to_its_target(tmp_path: Path) -> None:
     with opened(tmp_path / "c") as crawl:
         crawl.seed([HOME])
         crawl.crawled(crawl.next(1)[0], ["/b"], redirected_to=A, items=lines({"n": 1}))
-        # A later redirect merges the page, and its own items are then those of a page that is none.
+        # A later redirect merges the page, so --latest leaves out the items of its earlier visit.
         crawl.crawled(A, [], redirected_to=B, items=lines({"n": 2}))
     assert exported(tmp_path / "c") == lines({"n": 1}, {"n": 2})
     assert exported(tmp_path / "c", latest=True) == lines({"n": 2})

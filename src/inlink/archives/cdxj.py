@@ -127,7 +127,7 @@ def index_line(record: Record, length: int, filename: str) -> str | None:
 
 
 class IndexEntry(msgspec.Struct):
-    """What is read of a line of an index.
+    """The fields of an index line that inlink reads.
 
     Attributes
     ----------

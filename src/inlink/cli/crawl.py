@@ -86,7 +86,7 @@ _ENDINGS = {
     "--warc-seen",
     type=_FILE,
     multiple=True,
-    help="Archive or CDXJ index of an earlier crawl: what it has is not written to --warc again. May be repeated.",
+    help="Archive or CDXJ index of an earlier crawl: its bodies are not written to --warc again. May be repeated.",
 )
 @click.option(
     "--wacz",
