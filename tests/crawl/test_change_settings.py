@@ -229,6 +229,7 @@ GIVEN = st.fixed_dictionaries(
         "politeness": POLITE,
         "rules": st.sampled_from([None, {"deny": ["host:b.com"]}, {"max_depth": 0}, {"domains": ["a.com"]}]),
         "revisit": st.sampled_from([None, FixedInterval(20.0), FixedInterval(600.0), Adaptive(initial=50.0)]),
+        "revisit_rules": st.sampled_from([[], ["host:a.com 40", "b[.]com 100..200"]]),
         "max_retries": st.integers(0, 3),
         "max_losses": st.integers(1, 3),
         "retry_seconds": st.sampled_from([1.0, 30.0]),

@@ -225,6 +225,8 @@ def values(row: Parameter) -> st.SearchStrategy[Any]:
         return st.sampled_from(row.choices)
     if row.kind is str:
         return st.sampled_from(["a.txt", "folder/b.txt"]) | st.none()
+    if row.name == "revisit_rules":
+        return st.sampled_from([(), ("host:a.example 60",), ("x 1..", "y ..9")])
     names = st.lists(st.sampled_from(["a.example", "b.example", "example"]), max_size=2).map(tuple)
     return names | st.none() if row.none else names
 
@@ -265,6 +267,9 @@ def test_text_means_the_same_as_the_value(changes):
     for name, value in changes.items():
         row = TABLE[name]
         if isinstance(value, tuple) and (len(value) != 1 and not row.commas):
+            continue
+        if name == "revisit_rules":
+            # A text names a file.
             continue
         text = ",".join(value) if isinstance(value, tuple) else str(value)
         _, found = from_name(name, text)

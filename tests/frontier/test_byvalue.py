@@ -24,6 +24,8 @@ from inlink.replaying.web import web_of_graph
 from patience import wait_until
 
 HOME = "http://a.com/"
+SAME = np.array([1.0]), np.array([1e8])
+"""The shortest and the longest interval of all pages."""
 
 
 def integral(shape: float, age: float) -> float:
@@ -61,7 +63,7 @@ def test_the_table_is_the_inverse_of_the_formula(found, age):
 def test_the_threshold_uses_the_budget(pages):
     rates, shapes, ranks = (np.array(column) for column in zip(*pages, strict=True))
     budget = len(pages) / 1e4
-    threshold = threshold_of(rates, shapes, ranks, budget, 1.0, 1e8)
+    threshold = threshold_of(rates, shapes, ranks, budget, *SAME, np.zeros(len(pages), np.uint32))
 
     def fetches(threshold):
         return (1 / np.clip(intervals(rates, shapes, ranks, threshold), 1.0, 1e8)).sum()
@@ -73,7 +75,7 @@ def test_the_threshold_uses_the_budget(pages):
 
 def test_equal_pages_are_fetched_at_the_fixed_interval():
     rates, shapes, ranks = np.full(50, 0.01), np.full(50, 3.0), np.ones(50)
-    threshold = threshold_of(rates, shapes, ranks, 0.5, 1.0, 1e9)
+    threshold = threshold_of(rates, shapes, ranks, 0.5, *SAME, np.zeros(50, np.uint32))
     assert intervals(rates, shapes, ranks, threshold) == pytest.approx(np.full(50, 100.0), rel=0.01)
 
 

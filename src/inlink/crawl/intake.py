@@ -348,7 +348,8 @@ class PageIntake:
         if new and front.settings.rules:
             journal.admit(pages_of.num_pages - new, new, listed.urls)
         front.prioritise(pages, journal.now)
-        if front.settings.revisit is not None:
+        # This is `Settings.revisits` without a call, because each answer passes here.
+        if front.settings.revisit is not None or front.settings.revisit_rules:
             plan_visit(front, target, front.settings.revisit)
         if pages_of.canonicals:
             journal.merge_canonicals(target)

@@ -28,6 +28,9 @@ which a page's rate has changed.
 **Priors.** m is the mean rate of the host's pages with evidence and of 4 further pages, which have the mean rate of
 all pages; likewise for all pages, with 4 pages at the rate of the setting `initial`.
 
+**Rules** of the setting ``revisit_rules`` bound the interval of a page in place of the schedule's own bounds. The
+fetches that they demand count against the budget, and go beyond it if it does not suffice.
+
 **The threshold** and the priors are renewed after visits of a sixteenth of the pages, and at each ranking and change of
 settings. Between two renewals, the date of a page is a function of its own answers. So all of this is a fold over
 events: a crawl that is opened again, and one of an earlier event, have the same dates.
@@ -45,7 +48,7 @@ import numpy as np
 
 from inlink.base.arrays import Float32Array, Float64Array, Int64Array, UInt8Array, UInt32Array
 from inlink.base.columns import most_pages, reserve
-from inlink.frontier.revisit import DAY, ByValue
+from inlink.frontier.revisit import DAY, ByValue, RevisitRules, revisit_rules
 from inlink.store.events import Events
 from inlink.store.format import (
     EXCLUDE,
@@ -67,6 +70,9 @@ if TYPE_CHECKING:
 
 _HEAD, _VISIT = struct_of(Head), struct_of(VisitRecord)
 _KINDS = (VISIT, FAILED, MERGE, EXCLUDE, RANKING, SETTINGS)
+
+_COLUMNS = ("last", "changes", "kept", "observed", "seconds", "places")
+"""The columns of a checkpoint."""
 
 _SURPRISE = 0.02
 """ρ of formula (2)."""
@@ -174,8 +180,9 @@ def threshold_of(
     shapes: Float64Array,
     ranks: Float64Array,
     budget: float,
-    shortest: float,
-    longest: float,
+    shortest: Float64Array,
+    longest: Float64Array,
+    places: UInt32Array,
 ) -> float:
     """The threshold at which the fetches of all pages use a budget. Pages are counted in bins, which costs about 0.5%.
 
@@ -185,27 +192,38 @@ def threshold_of(
         Changes a second, shapes of their distributions, and ranks; above 0.
     budget : float
         Fetches a second.
-    shortest, longest : float
+    shortest, longest : float64[k]
         Bounds of intervals in seconds.
+    places : uint32[n]
+        The place in ``shortest`` and ``longest`` of each page's bounds.
     """
     worth = np.log(ranks / rates)
     low, high = float(worth.min()), float(worth.max())
     width = max((high - low) / (_BINS - 1), 1e-9)
-    bins = kinds_of(shapes) * _BINS + ((worth - low) / width).astype(np.int64)
-    counts, sums = np.bincount(bins), np.bincount(bins, rates)
-    filled = np.flatnonzero(counts)
-    counts, sums = counts[filled], sums[filled]
-    kinds = filled // _BINS
+    kinds = places.astype(np.int64) * len(_SHAPES) + kinds_of(shapes)
+    bins = kinds * _BINS + ((worth - low) / width).astype(np.int64)
+    filled, bins, counts = np.unique(bins, return_inverse=True, return_counts=True)
+    sums = np.bincount(bins, rates)
+    bounds, kinds = np.divmod(filled // _BINS, len(_SHAPES))
+    fewest, most = counts / longest[bounds], counts / shortest[bounds]
     worth = (low + (filled % _BINS + 0.5) * width).astype(np.float64)
     begin, end = low - 60.0, high + 60.0
     for _ in range(_STEPS):
         middle = (begin + end) / 2
         fetches = sums / ages_of(kinds, middle - worth)
-        if np.clip(fetches, counts / longest, counts / shortest).sum() > budget:
+        if np.clip(fetches, fewest, most).sum() > budget:
             begin = middle
         else:
             end = middle
     return math.exp(end)
+
+
+def _bounds(schedule: ByValue, rules: RevisitRules) -> tuple[Float64Array, Float64Array]:
+    """The shortest and the longest interval of the pages of each rule: float64[k], float64[k]."""
+    least, most = np.array([rule[1:] for rule in rules.rules]).T
+    shortest = np.where(least > 0, least, np.minimum(schedule.shortest, most))
+    longest = np.where(most < np.inf, most, np.maximum(schedule.longest, least))
+    return shortest, longest
 
 
 class PageValues:
@@ -217,6 +235,8 @@ class PageValues:
     ----------
     pages : Pages
     schedule : ByValue
+    rules : tuple of str
+        The setting ``revisit_rules``.
 
     Attributes
     ----------
@@ -228,8 +248,8 @@ class PageValues:
         Whether the threshold was renewed since all pages were planned.
     """
 
-    def __init__(self, pages: Pages, schedule: ByValue) -> None:
-        self.pages, self.schedule = pages, schedule
+    def __init__(self, pages: Pages, schedule: ByValue, rules: tuple[str, ...] = ()) -> None:
+        self.pages, self.schedule, self.rules = pages, schedule, rules
         self.ranks: Float32Array | None = None
         size = most_pages()
         self.due: Float64Array = reserve(np.float64, size)
@@ -241,6 +261,10 @@ class PageValues:
         # The evidence: changes, and seconds.
         self._observed: Float64Array = reserve(np.float64, size)
         self._seconds: Float64Array = reserve(np.float64, size)
+        # The place of the page's rule, and by place: the bounds of the interval.
+        self._places: UInt32Array = reserve(np.uint32, size)
+        self._revisit_rules = revisit_rules(rules)
+        self._shortest, self._longest = _bounds(schedule, self._revisit_rules)
         # By host: the mean rate of its pages; 0 for a host without evidence.
         self._host_rates: Float64Array = reserve(np.float64, size // 8)
         self._hosts = 0
@@ -267,6 +291,8 @@ class PageValues:
 
     def _answered(self, row: int, time: float, visit: VisitRecord) -> None:
         before, changes = float(self._last[row]), int(self._changes[row])
+        if self.rules and not before:
+            self._places[row] = self._revisit_rules.place(self.pages.url(int(self.pages.answered[row])))
         self._last[row], self._changes[row], self._kept[row] = time, visit.changes, 1
         # Without a hash, the crawl cannot know whether the page has changed.
         if visit.crawls > 1 and visit.hash_size and time > before:
@@ -315,14 +341,14 @@ class PageValues:
             some = self.ranks[ranked].astype(np.float64)
             some = some[(some > 0) & (some < 1e30)]
             self._rank = float(np.median(some)) if len(some) else 1.0
-        plan = self.schedule
         self._threshold = threshold_of(
             self._rates(rows),
             _PRIOR + self._observed[rows],
             self._ranks(pages),
-            plan.budget / DAY,
-            plan.shortest,
-            plan.longest,
+            self.schedule.budget / DAY,
+            self._shortest,
+            self._longest,
+            self._places[rows],
         )
 
     # -- values -----------------------------------------------------------------------------------------------------
@@ -350,11 +376,11 @@ class PageValues:
     def dates(self, pages: UInt32Array) -> Float64Array:
         """The Unix times at which crawled pages are due, float64[n]."""
         rows = self.pages.answers[pages].astype(np.int64)
-        plan = self.schedule
+        places = self._places[rows]
         wait = intervals(
             self._rates(rows), _PRIOR + self._observed[rows], self._ranks(pages), self._threshold
         )
-        dates: Float64Array = self._last[rows] + np.clip(wait, plan.shortest, plan.longest)
+        dates: Float64Array = self._last[rows] + np.clip(wait, self._shortest[places], self._longest[places])
         return dates
 
     def all_dates(self) -> tuple[UInt32Array, Float64Array]:
@@ -379,14 +405,18 @@ class PageValues:
     def parts(self) -> "Iterator[StatePart]":
         """The arrays of a checkpoint, by name."""
         rows = self.pages.tally.rows + 1
-        for name in ("last", "changes", "kept", "observed", "seconds"):
+        for name in _COLUMNS:
             yield f"value_{name}", [getattr(self, f"_{name}")[:rows]]
         yield "value_host_rates", [self._host_rates[: self._hosts]]
 
     def numbers(self) -> dict[str, Any]:
         """The numbers of a checkpoint."""
         state = [self._rate, self._threshold, self._rank, self._left, self._hosts]
-        return {"schedule": asdict(self.schedule), "state": state, "rows": self.pages.tally.rows + 1}
+        return {"plan": self.plan(), "state": state, "rows": self.pages.tally.rows + 1}
+
+    def plan(self) -> list[Any]:
+        """The settings on which the arrays depend, as a checkpoint has them."""
+        return [asdict(self.schedule), list(self.rules)]
 
     def restore(self, checkpoint: "Checkpoint | None", ranks: Float32Array | None) -> None:
         """Take in a checkpoint, if there is one, and all later events."""
@@ -395,8 +425,7 @@ class PageValues:
             kept, begin = checkpoint.meta["values"], checkpoint.extent.events_end
             self._rate, self._threshold, self._rank, self._left, self._hosts = kept["state"]
             rows = kept["rows"]
-            columns = ("last", "changes", "kept", "observed", "seconds")
-            parts = [(f"value_{name}", [getattr(self, f"_{name}")[:rows]]) for name in columns]
+            parts = [(f"value_{name}", [getattr(self, f"_{name}")[:rows]]) for name in _COLUMNS]
             checkpoint.fill(chain(parts, [("value_host_rates", [self._host_rates[: self._hosts]])]))
         for place in frames.of_kind(*_KINDS, begin=begin):
             head = Head._make(_HEAD.unpack_from(frames.log.data, place))

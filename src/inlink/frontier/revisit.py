@@ -10,17 +10,22 @@
 A schedule is called once for each crawl. It has no clock and no state. The caller keeps the current interval
 and passes it with the next history. :class:`ByValue` is the exception, because a budget is shared by all pages: its
 times come from :class:`inlink.frontier.byvalue.PageValues`.
+
+:class:`RevisitRules` fix or bound the intervals of any schedule by host or URL.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import lru_cache
-from math import isfinite
-from typing import Annotated, Any, Protocol, runtime_checkable
+from math import inf, isfinite
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, Protocol, runtime_checkable
 
 from inlink.base.declare import Parameter, PositiveSeconds, check_fields, imported
+from inlink.base.settings import LONGEST
 from inlink.errors import ParameterError
 from inlink.frontier.backoff import classify
+from inlink.frontier.rules import RuleGroup, host_named, host_of
 from inlink.urls.patterns import compiled
 
 __all__ = [
@@ -30,6 +35,8 @@ __all__ = [
     "FixedInterval",
     "History",
     "Next",
+    "RevisitRule",
+    "RevisitRules",
     "Schedule",
     "StoredSchedule",
     "revisit_as_data",
@@ -387,6 +394,150 @@ def _action(action: str | float) -> tuple[float, float | None]:
             f"ChangeRate: a rule gives 'x' and a multiplier, or seconds, above 0, not {action!r}"
         )
     return number, seconds
+
+
+class RevisitRule(NamedTuple):
+    """Bounds of the intervals of some pages.
+
+    Attributes
+    ----------
+    pages : str
+        The pages: a regular expression that matches anywhere in the URL, ``host:NAME`` or ``domain:NAME``.
+    least, most : float
+        The shortest and the longest interval in seconds. They are equal for a fixed interval. ``least`` is 0 and
+        ``most`` is infinite if there is no such bound.
+    """
+
+    pages: str
+    least: float
+    most: float
+
+    @classmethod
+    def from_text(cls, text: str, place: str = "revisit_rules") -> "RevisitRule":
+        """Read a rule from a text: the pages, a blank, and ``SECONDS`` or ``LEAST..MOST``.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If it is not a rule. The message begins with ``place``.
+        """
+        pages, interval = ["", *text.rsplit(None, 1)][-2:]
+        low, dots, high = interval.partition("..")
+        try:
+            least = float(low) if low or not dots else 0.0
+            most = least if not dots else float(high) if high else inf
+        except ValueError:
+            least = most = -1.0
+        # A rule of two dots alone has no bounds.
+        in_range = all(0 < bound <= LONGEST for bound, side in ((least, low), (most, high)) if side)
+        if not (pages and (low or high) and in_range):
+            raise ParameterError(
+                f"{place}: a rule is a pattern, a blank and SECONDS, LEAST..MOST, LEAST.. or ..MOST, each above 0 and "
+                f"at most {LONGEST:.0e}, such as 'host:example.org 3600'; got {text!r:.200}"
+            )
+        if least > most:
+            raise ParameterError(
+                f"{place}: the shortest interval is above the longest; give the shorter first; got {text!r:.200}"
+            )
+        kind, _, name = pages.partition(":")
+        if kind in ("host", "domain"):
+            pages = f"{kind}:{host_named(place, name)}"
+        else:
+            compiled(pages, place)
+        return cls(pages, least, most)
+
+    def __str__(self) -> str:
+        if self.least == self.most:
+            return f"{self.pages}: every {self.least:g} s"
+        bounds = [
+            f"{word} {bound:g} s"
+            for word, bound in (("at least", self.least), ("at most", self.most))
+            if 0 < bound < inf
+        ]
+        return f"{self.pages}: after {' and '.join(bounds)}"
+
+
+class RevisitRules:
+    """Rules that fix or bound the intervals between the crawls of pages. They apply to any schedule.
+
+    The rule of a page's host applies to it, else that of the closest domain, else the first expression that matches.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        The rules, as :meth:`RevisitRule.from_text` reads them.
+
+    Attributes
+    ----------
+    rules : tuple of RevisitRule
+        The first has no bounds. It applies to pages to which no other rule applies.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If a text is not a rule, or two rules have the same pages.
+
+    Examples
+    --------
+    >>> rules = RevisitRules(["host:news.example.org 600", "/archive/ 86400.."])
+    >>> print(rules.of("http://news.example.org/archive/"))
+    host:news.example.org: every 600 s
+    >>> print(rules.of("http://example.org/archive/"))
+    /archive/: after at least 86400 s
+    >>> rules.of("http://example.org/").most
+    inf
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.rules = (RevisitRule("", 0.0, inf), *map(RevisitRule.from_text, texts))
+        self._places = {rule.pages: place for place, rule in enumerate(self.rules) if place}
+        if len(self._places) < len(texts):
+            twice = next(
+                rule.pages
+                for place, rule in enumerate(self.rules[1:], 1)
+                if self._places[rule.pages] != place
+            )
+            raise ParameterError(f"revisit_rules has two rules for {twice!r:.200}: remove one of them")
+        self._group = RuleGroup.from_rules("revisit_rules", self._places)
+
+    def __bool__(self) -> bool:
+        """Return whether there are rules."""
+        return bool(self._places)
+
+    def place(self, url: str) -> int:
+        """Return the place in :attr:`rules` of the rule that applies to a canonical URL."""
+        rule = self._group.fitting(url, host_of(url)) if self._places else None
+        return 0 if rule is None else self._places[rule]
+
+    def of(self, url: str) -> RevisitRule:
+        """Return the rule that applies to a canonical URL."""
+        return self.rules[self.place(url)]
+
+
+@lru_cache(maxsize=8)
+def revisit_rules(texts: tuple[str, ...]) -> RevisitRules:
+    """Return the rules of these texts: see :class:`RevisitRules`. There may be thousands."""
+    return RevisitRules(texts)
+
+
+def rules_in_file(path: str, place: str) -> tuple[str, ...]:
+    """Read rules from a file: one rule a line. Empty lines, and lines that begin with ``#``, are skipped.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If the file cannot be read, or a line is not a rule. Messages call the setting ``place``.
+    """
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ParameterError(f"{place}: {path!r} cannot be read: {reason}; name a file of rules") from None
+    rules = [(number, line.strip()) for number, line in enumerate(lines, 1)]
+    rules = [(number, line) for number, line in rules if line and not line.startswith("#")]
+    for number, line in rules:
+        RevisitRule.from_text(line, f"{path}, line {number}")
+    return tuple(line for _, line in rules)
 
 
 def revisit_as_data(schedule: Schedule | None) -> dict[str, Any] | None:
