@@ -18,6 +18,7 @@ from inlink.crawl.crawl import Crawl
 from inlink.crawl.folder import look
 from inlink.crawl.settings import stored
 from inlink.errors import ParameterError
+from inlink.frontier import revisit
 from inlink.frontier.byvalue import intervals, threshold_of
 from inlink.frontier.revisit import DAY, ByValue, FixedInterval, History, Next, RevisitRules
 from inlink.scrapy.settings import crawl_settings
@@ -237,6 +238,54 @@ def test_a_view_without_the_code_of_a_schedule_shows_the_dates_that_rules_fix(tm
     frontier = look(folder, clock)
     assert frontier.plans == dict.fromkeys((0, 1), clock.now + 100)
     frontier.pages.close()
+
+
+# -- former schedules ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """Stands for a schedule of an earlier version, which wrote its name and fields into folders."""
+
+    initial: float = 50.0
+
+    def next(self, history: History) -> Next:
+        return Next(self.initial, self.initial)
+
+
+def test_a_folder_with_a_former_schedule_opens_with_another_only(tmp_path, monkeypatch):
+    clock, folder = Clock(), tmp_path / "c"
+    with monkeypatch.context() as patch:
+        patch.setitem(revisit.KINDS, "Adaptive", Adaptive)
+        with opened(folder, clock, revisit=Adaptive(), politeness=NOW) as crawl:
+            fetch_all(crawl, clock)
+            moment = clock.now
+            clock.now += 1
+            crawl.change_settings(max_retries=5)
+    files = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    for more in ({}, {"max_retries": 7}, {"revisit": {"schedule": "Adaptive"}}):
+        with pytest.raises(
+            ParameterError, match="no schedule Adaptive any more; give another, such as"
+        ) as caught:
+            Crawl(folder, clock=clock, **more)
+        assert "\n" not in str(caught.value)
+    (tmp_path / "seeds").write_text(A)
+    command = ["seed", str(folder), str(tmp_path / "seeds")]
+    with pytest.raises(ParameterError, match=f"{folder}: inlink has no schedule Adaptive"):
+        CliRunner().invoke(commands, command, catch_exceptions=False)
+    frontier = look(folder, clock)
+    assert not frontier.plans
+    frontier.pages.close()
+    with as_of(folder, moment, tmp_path) as then:
+        assert look(then.folder, Clock(moment)).pages.num_pages == len(PAGES)
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == files
+    (folder / "settings.json").unlink()
+    with pytest.raises(ParameterError, match="no schedule Adaptive any more"):
+        Crawl(folder, clock=clock)
+    with Crawl(folder, clock=clock, revisit=FixedInterval(9.0)) as crawl:
+        assert set(due(crawl).values()) == {8.0}
+    with Crawl(folder, clock=clock) as crawl:
+        assert crawl.settings.revisit == FixedInterval(9.0)
 
 
 # -- by value -------------------------------------------------------------------------------------------------------
