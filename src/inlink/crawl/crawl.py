@@ -338,7 +338,8 @@ class Crawl:
         entries : iterable of (str, float or None, float or None)
             URL, lastmod as Unix time in seconds, priority from 0 to 1 (None is 0.5, the protocol's default). The
             priority counts as the score of a link to the page. A page that was crawled before its lastmod waits
-            again.
+            again. By value it does so as far as earlier reports of its host came true. A lastmod in the future is
+            ignored.
 
         Raises
         ------
@@ -457,7 +458,8 @@ class Crawl:
         score : float
             How good the page's content is.
         content_hash : bytes
-            A hash of at most 255 bytes. A hash that differs from the last visit's counts as a change.
+            A hash of at most 255 bytes. A hash that differs from the last visit's counts as a change. With status 304
+            and without a hash, the page keeps the hash of its last visit.
         fingerprint : int
             The fingerprint of the page's text: see :mod:`inlink.scoring.fingerprint`. 0 is none.
         status : int

@@ -54,6 +54,7 @@ from inlink.store.format import CRAWLED, NO_PAGE, DateRecord, VisitRecord, struc
 from inlink.urls.canonical import MAX_LENGTH, canonical, refusal
 
 LONGEST_HASH = 255
+NOT_MODIFIED = 304
 """Maximum number of bytes of a content hash that are kept."""
 
 MOST_ITEMS = 1 << 20
@@ -316,6 +317,9 @@ class PageIntake:
         first_crawl, crawls, changes, previous = journal.now, 1, 0, 0
         before = pages_of.visit(target) if pages_of.answers[target] else None
         if before is not None:
+            if visit.status == NOT_MODIFIED and not content_hash:
+                # Otherwise this visit and the next would count as changes.
+                content_hash = before.content_hash
             first_crawl, crawls, previous = before.first_crawl, before.crawls + 1, before.place + 1
             changes = before.changes + (before.content_hash != content_hash)
         head = _VISIT.pack(
@@ -423,7 +427,11 @@ class PageIntake:
         if visit.time < lastmod <= journal.now:
             journal.append(kinds.HINT, page, payload=struct_of(DateRecord).pack(lastmod))
             front.forget_plan(page)
-            front.wait_again(page, journal.now)
+            if front.values is not None:
+                # By value, the report changes the date as far as such reports came true.
+                plan_visit(front, page, front.settings.revisit)
+            else:
+                front.wait_again(page, journal.now)
 
 
 def _redirected(page_url: Callable[[], str], to: str) -> str:

@@ -25,6 +25,15 @@ Before this, evidence is forgotten to the extent that the answer contradicts it:
 where p and p₀ are the probabilities of the answer with the evidence and without it. ρ is the share of answers before
 which a page's rate has changed.
 
+**Hints.** A sitemap that reports a change after the last visit (``lastmod``) is believed as far as the reports of the
+host's sitemap came true more often than by chance. With probability θ they are right, so the value of a fetch is
+
+    θ·S + (1 − θ)·V,      S = (w/λ)·a/(a − 1), the limit of V, but at most 2w/λ                                     (3)
+
+θ is learned from answers to reported pages: (Σ(x − p) − 2·(Σp(1 − p))^½)/(4 + Σ(1 − p)), where x is 1 for a change and
+p its probability without the report. θ is 0 for a host without evidence, and for a ``lastmod`` that is always the
+present time. Later reports count more. Fetches because of reports come on top of the budget.
+
 **Priors.** m is the mean rate of the host's pages with evidence and of 4 further pages, which have the mean rate of
 all pages; likewise for all pages, with 4 pages at the rate of the setting `initial`.
 
@@ -40,7 +49,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import asdict
 from functools import cache
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -54,6 +62,7 @@ from inlink.store.format import (
     EXCLUDE,
     FAILED,
     HEAD_SIZE,
+    HINT,
     MERGE,
     RANKING,
     RETRIED,
@@ -69,10 +78,17 @@ if TYPE_CHECKING:
     from inlink.store.checkpoint import Checkpoint, StatePart
 
 _HEAD, _VISIT = struct_of(Head), struct_of(VisitRecord)
-_KINDS = (VISIT, FAILED, MERGE, EXCLUDE, RANKING, SETTINGS)
+_KINDS = (VISIT, FAILED, MERGE, EXCLUDE, HINT, RANKING, SETTINGS)
 
-_COLUMNS = ("last", "changes", "kept", "observed", "seconds", "places")
-"""The columns of a checkpoint."""
+_COLUMNS = ("last", "changes", "kept", "observed", "seconds", "places", "hinted")
+_HOST_COLUMNS = ("host_rates", "excess", "room", "spread", "trust")
+"""The columns of a checkpoint, by page and by host."""
+
+_ERRORS = 2.0
+"""Number of standard errors by which reports of a sitemap must come true more often than by chance."""
+
+_REMEMBERED = 0.98
+"""Weight of the earlier reports of a sitemap after a further one."""
 
 _SURPRISE = 0.02
 """ρ of formula (2)."""
@@ -113,6 +129,9 @@ class PageValue(msgspec.Struct, frozen=True):
         The value of a fetch now.
     threshold : float
         The value at which the page is due.
+    trust : float or None
+        The probability that a sitemap's report of a change is the reason of a change; None without such a report after
+        the last visit.
     """
 
     rank: float
@@ -120,11 +139,17 @@ class PageValue(msgspec.Struct, frozen=True):
     usual: float
     value: float
     threshold: float
+    trust: float | None = None
 
     def __str__(self) -> str:
+        hint = (
+            ""
+            if self.trust is None
+            else f"; its sitemap reports a change, which is trusted by {self.trust:.0%}"
+        )
         return (
             f"changes every {_duration(1 / self.rate)} (others: {_duration(1 / self.usual)}), rank {self.rank:.4g}: a "
-            f"fetch is worth {self.value:.4g} now, and due at {self.threshold:.4g}"
+            f"fetch is worth {self.value:.4g} now, and due at {self.threshold:.4g}{hint}"
         )
 
 
@@ -169,9 +194,9 @@ def ages_of(kinds: Int64Array, logs: Float64Array) -> Float64Array:
 
 
 def intervals(
-    rates: Float64Array, shapes: Float64Array, ranks: Float64Array, threshold: float
+    rates: Float64Array, shapes: Float64Array, ranks: Float64Array, threshold: float | Float64Array
 ) -> Float64Array:
-    """Seconds after which the values of pages reach a threshold, float64[n]; infinity for never."""
+    """Seconds after which the values of pages reach a threshold, or one each, float64[n]; infinity for never."""
     return ages_of(kinds_of(shapes), np.log(threshold * rates / ranks)) / rates
 
 
@@ -216,6 +241,12 @@ def threshold_of(
         else:
             end = middle
     return math.exp(end)
+
+
+def _stale(shapes: Float64Array) -> Float64Array:
+    """S of formula (3) with w/λ = 1, float64[n]."""
+    stale: Float64Array = np.maximum(shapes, 2.0) / (np.maximum(shapes, 2.0) - 1)
+    return stale
 
 
 def _bounds(schedule: ByValue, rules: RevisitRules) -> tuple[Float64Array, Float64Array]:
@@ -265,8 +296,15 @@ class PageValues:
         self._places: UInt32Array = reserve(np.uint32, size)
         self._revisit_rules = revisit_rules(rules)
         self._shortest, self._longest = _bounds(schedule, self._revisit_rules)
+        # Whether a sitemap has reported a change since the last visit.
+        self._hinted: UInt8Array = reserve(np.uint8, size)
         # By host: the mean rate of its pages; 0 for a host without evidence.
         self._host_rates: Float64Array = reserve(np.float64, size // 8)
+        # By host: the sums of formula θ over reported pages, and θ at the last renewal.
+        self._excess: Float64Array = reserve(np.float64, size // 8)
+        self._room: Float64Array = reserve(np.float64, size // 8)
+        self._spread: Float64Array = reserve(np.float64, size // 8)
+        self._trust: Float64Array = reserve(np.float64, size // 8)
         self._hosts = 0
         self._rate, self._threshold, self._rank, self._left = 1 / schedule.initial, 0.0, 1.0, 1
 
@@ -286,6 +324,8 @@ class PageValues:
             for event in Events(raw):
                 self._kept[self.pages.answers[event.pages]] = 0
                 self.due[event.pages] = 0
+        elif head.kind == HINT:
+            self._hinted[self.pages.answers[head.page]] = 1
         elif head.kind == RANKING or head.kind == SETTINGS:
             self._renew()
 
@@ -297,15 +337,23 @@ class PageValues:
         # Without a hash, the crawl cannot know whether the page has changed.
         if visit.crawls > 1 and visit.hash_size and time > before:
             self._learn(row, time - before, changed=visit.changes > changes)
+        self._hinted[row] = 0
         self._left -= 1
         if self._left <= 0:
             self._renew()
 
     def _learn(self, row: int, seconds: float, *, changed: bool) -> None:
         """Take in an answer of a page whose last visit was so many seconds before."""
-        usual = self._usual(int(self.pages.hosts[self.pages.answered[row]]))
+        host = int(self.pages.hosts[self.pages.answered[row]])
+        usual = self._usual(host)
         observed, watched = float(self._observed[row]), float(self._seconds[row])
         same = (_PRIOR + observed) * math.log1p(seconds / (_PRIOR / usual + watched))
+        if self._hinted[row]:
+            unlikely = math.exp(-same)
+            self._excess[host] = _REMEMBERED * self._excess[host] + changed - (1 - unlikely)
+            self._room[host] = _REMEMBERED * self._room[host] + unlikely
+            self._spread[host] = _REMEMBERED**2 * self._spread[host] + unlikely * (1 - unlikely)
+            self._hosts = max(self._hosts, host + 1)
         same_before = _PRIOR * math.log1p(seconds * usual / _PRIOR)
         likely, alone = math.exp(-same), math.exp(-same_before)
         if changed:
@@ -336,6 +384,9 @@ class PageValues:
                 _PRIOR_PAGES + counts[there]
             )
             self._hosts = max(self._hosts, len(counts))
+        known = self._hosts
+        sure = self._excess[:known] - _ERRORS * np.sqrt(self._spread[:known])
+        self._trust[:known] = np.clip(sure / (_PRIOR_PAGES + self._room[:known]), 0.0, 0.95)
         if self.ranks is not None:
             ranked = pages[pages < len(self.ranks)]
             some = self.ranks[ranked].astype(np.float64)
@@ -376,10 +427,12 @@ class PageValues:
     def dates(self, pages: UInt32Array) -> Float64Array:
         """The Unix times at which crawled pages are due, float64[n]."""
         rows = self.pages.answers[pages].astype(np.int64)
-        places = self._places[rows]
-        wait = intervals(
-            self._rates(rows), _PRIOR + self._observed[rows], self._ranks(pages), self._threshold
-        )
+        places, rates, ranks = self._places[rows], self._rates(rows), self._ranks(pages)
+        shapes = _PRIOR + self._observed[rows]
+        trust = self._trust[self.pages.hosts[pages]] * self._hinted[rows]
+        # The V at which formula (3) is the threshold. A report never makes the date later.
+        left = (self._threshold - trust * _stale(shapes) * ranks / rates) / (1 - trust)
+        wait = intervals(rates, shapes, ranks, np.clip(left, 1e-300, self._threshold))
         dates: Float64Array = self._last[rows] + np.clip(wait, self._shortest[places], self._longest[places])
         return dates
 
@@ -397,8 +450,12 @@ class PageValues:
         age = max(now - float(self._last[row]), 0.0) * rate
         shape = _SHAPES[kinds_of(_PRIOR + self._observed[row : row + 1])]
         value = rank / rate * value_of(shape, np.array([age]))[0]
-        usual = self._usual(int(self.pages.hosts[page]))
-        return PageValue(float(rank), float(rate), usual, float(value), self._threshold)
+        host = int(self.pages.hosts[page])
+        trust = float(self._trust[host]) if self._hinted[row] else None
+        if trust is not None:
+            stale = float(_stale(_PRIOR + self._observed[row : row + 1])[0])
+            value = max(value, trust * stale * rank / rate + (1 - trust) * value)
+        return PageValue(float(rank), float(rate), self._usual(host), float(value), self._threshold, trust)
 
     # -- the checkpoint ---------------------------------------------------------------------------------------------
 
@@ -407,7 +464,8 @@ class PageValues:
         rows = self.pages.tally.rows + 1
         for name in _COLUMNS:
             yield f"value_{name}", [getattr(self, f"_{name}")[:rows]]
-        yield "value_host_rates", [self._host_rates[: self._hosts]]
+        for name in _HOST_COLUMNS:
+            yield f"value_{name}", [getattr(self, f"_{name}")[: self._hosts]]
 
     def numbers(self) -> dict[str, Any]:
         """The numbers of a checkpoint."""
@@ -415,8 +473,8 @@ class PageValues:
         return {"plan": self.plan(), "state": state, "rows": self.pages.tally.rows + 1}
 
     def plan(self) -> list[Any]:
-        """The settings on which the arrays depend, as a checkpoint has them."""
-        return [asdict(self.schedule), list(self.rules)]
+        """What the arrays depend on besides the events: their names, and settings."""
+        return [[*_COLUMNS, *_HOST_COLUMNS], asdict(self.schedule), list(self.rules)]
 
     def restore(self, checkpoint: "Checkpoint | None", ranks: Float32Array | None) -> None:
         """Take in a checkpoint, if there is one, and all later events."""
@@ -424,9 +482,10 @@ class PageValues:
         if checkpoint is not None:
             kept, begin = checkpoint.meta["values"], checkpoint.extent.events_end
             self._rate, self._threshold, self._rank, self._left, self._hosts = kept["state"]
-            rows = kept["rows"]
-            parts = [(f"value_{name}", [getattr(self, f"_{name}")[:rows]]) for name in _COLUMNS]
-            checkpoint.fill(chain(parts, [("value_host_rates", [self._host_rates[: self._hosts]])]))
+            sizes = dict.fromkeys(_COLUMNS, kept["rows"]) | dict.fromkeys(_HOST_COLUMNS, self._hosts)
+            checkpoint.fill(
+                [(f"value_{name}", [getattr(self, f"_{name}")[:size]]) for name, size in sizes.items()]
+            )
         for place in frames.of_kind(*_KINDS, begin=begin):
             head = Head._make(_HEAD.unpack_from(frames.log.data, place))
             self.fold(frames.between(place, place + head.length)[place : place + head.length])
