@@ -219,7 +219,7 @@ def learned(answers, seconds, initial=1000.0):
 class _OnePage:
     """As much of Pages as learning reads."""
 
-    answered, hosts = np.zeros(2, np.uint32), np.zeros(1, np.uint32)
+    answered, hosts, depths = np.zeros(2, np.uint32), np.zeros(1, np.uint32), np.zeros(1, np.uint16)
 
 
 @pytest.mark.parametrize("rate", [0.002, 0.01, 0.05])
@@ -380,3 +380,26 @@ def test_an_answer_of_304_is_an_answer_without_a_change(tmp_path):
         clock.now += crawl.due_in()
         crawl.crawled(crawl.next(1)[0], content_hash=b"b")
         assert crawl.page(HOME).changes == 1
+
+
+def test_the_prior_is_that_of_the_pages_of_the_same_host_and_depth(tmp_path):
+    clock = Clock()
+    chain = [HOME, *(f"{HOME}{k}" for k in range(12))]
+    with opened(tmp_path / "c", clock, revisit=PLAN, politeness={"delay": 0.0, "in_flight": 99}) as crawl:
+        crawl.seed([HOME])
+        crawl.crawled(HOME, chain[1:7])
+        crawl.crawled(chain[1], chain[7:])
+        for turn in range(40):
+            clock.now += 50
+            for url in chain[1:6]:
+                crawl.crawled(url, chain[7:] if url == chain[1] else [], content_hash=b"%d" % turn)
+            for url in chain[7:12]:
+                crawl.crawled(url, content_hash=b"same")
+        # Neither page was fetched before, and both have the same host.
+        crawl.crawled(chain[6])
+        crawl.crawled(chain[12])
+        crawl.rerank(wait=True)
+        crawl.next(0)
+        shallow, deep = crawl.why(chain[6]).value, crawl.why(chain[12]).value
+        assert (crawl.page(chain[6]).depth, crawl.page(chain[12]).depth) == (1, 2)
+        assert shallow.usual == shallow.rate > 3 * deep.rate == 3 * deep.usual

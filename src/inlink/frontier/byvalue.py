@@ -34,8 +34,9 @@ host's sitemap came true more often than by chance. With probability θ they are
 p its probability without the report. θ is 0 for a host without evidence, and for a ``lastmod`` that is always the
 present time. Later reports count more. Fetches because of reports come on top of the budget.
 
-**Priors.** m is the mean rate of the host's pages with evidence and of 4 further pages, which have the mean rate of
-all pages; likewise for all pages, with 4 pages at the rate of the setting `initial`.
+**Priors.** m is the mean rate of the host's pages of the same depth with evidence and of 4 further pages, which have
+the mean rate of the host; likewise for the host with that of all pages, and for all pages with the rate of the setting
+`initial`. Depths from 7 on are alike.
 
 **Rules** of the setting ``revisit_rules`` bound the interval of a page in place of the schedule's own bounds. The
 fetches that they demand count against the budget, and go beyond it if it does not suffice.
@@ -81,6 +82,9 @@ _HEAD, _VISIT = struct_of(Head), struct_of(VisitRecord)
 _KINDS = (VISIT, FAILED, MERGE, EXCLUDE, HINT, RANKING, SETTINGS)
 
 _COLUMNS = ("last", "changes", "kept", "observed", "seconds", "places", "hinted")
+_DEPTHS = 8
+"""Number of depths that have a prior of their own on each host."""
+
 _HOST_COLUMNS = ("host_rates", "excess", "room", "spread", "trust")
 """The columns of a checkpoint, by page and by host."""
 
@@ -300,6 +304,8 @@ class PageValues:
         self._hinted: UInt8Array = reserve(np.uint8, size)
         # By host: the mean rate of its pages; 0 for a host without evidence.
         self._host_rates: Float64Array = reserve(np.float64, size // 8)
+        # By host and depth: the same.
+        self._depth_rates: Float64Array = reserve(np.float64, size)
         # By host: the sums of formula θ over reported pages, and θ at the last renewal.
         self._excess: Float64Array = reserve(np.float64, size // 8)
         self._room: Float64Array = reserve(np.float64, size // 8)
@@ -345,7 +351,7 @@ class PageValues:
     def _learn(self, row: int, seconds: float, *, changed: bool) -> None:
         """Take in an answer of a page whose last visit was so many seconds before."""
         host = int(self.pages.hosts[self.pages.answered[row]])
-        usual = self._usual(host)
+        usual = self._usual(int(self.pages.answered[row]))
         observed, watched = float(self._observed[row]), float(self._seconds[row])
         same = (_PRIOR + observed) * math.log1p(seconds / (_PRIOR / usual + watched))
         if self._hinted[row]:
@@ -384,6 +390,13 @@ class PageValues:
                 _PRIOR_PAGES + counts[there]
             )
             self._hosts = max(self._hosts, len(counts))
+            groups, inverse, counts = np.unique(
+                self._groups(pages[evident]), return_inverse=True, return_counts=True
+            )
+            means = self._host_rates[groups // _DEPTHS]
+            self._depth_rates[groups] = (_PRIOR_PAGES * means + np.bincount(inverse, rates)) / (
+                _PRIOR_PAGES + counts
+            )
         known = self._hosts
         sure = self._excess[:known] - _ERRORS * np.sqrt(self._spread[:known])
         self._trust[:known] = np.clip(sure / (_PRIOR_PAGES + self._room[:known]), 0.0, 0.95)
@@ -404,14 +417,22 @@ class PageValues:
 
     # -- values -----------------------------------------------------------------------------------------------------
 
-    def _usual(self, host: int) -> float:
-        """The mean rate of a host's pages."""
-        return float(self._host_rates[host]) or self._rate
+    def _groups(self, pages: UInt32Array) -> Int64Array:
+        """The places of pages in the rates by host and depth, int64[n]."""
+        depths = np.minimum(self.pages.depths[pages], _DEPTHS - 1)
+        groups: Int64Array = self.pages.hosts[pages].astype(np.int64) * _DEPTHS + depths
+        return groups
+
+    def _usual(self, page: int) -> float:
+        """The mean rate of the pages of the same host and depth."""
+        host, depth = int(self.pages.hosts[page]), min(int(self.pages.depths[page]), _DEPTHS - 1)
+        return float(self._depth_rates[host * _DEPTHS + depth]) or float(self._host_rates[host]) or self._rate
 
     def _rates(self, rows: Int64Array) -> Float64Array:
         """The learned rates of pages, in changes a second: float64[n]."""
-        usual = self._host_rates[self.pages.hosts[self.pages.answered[rows]]]
-        usual = np.where(usual > 0, usual, self._rate)
+        pages = self.pages.answered[rows]
+        usual, of_host = self._depth_rates[self._groups(pages)], self._host_rates[self.pages.hosts[pages]]
+        usual = np.where(usual > 0, usual, np.where(of_host > 0, of_host, self._rate))
         rates: Float64Array = (_PRIOR + self._observed[rows]) / (_PRIOR / usual + self._seconds[rows])
         return np.clip(rates, 1e-15, 1e6)
 
@@ -455,7 +476,7 @@ class PageValues:
         if trust is not None:
             stale = float(_stale(_PRIOR + self._observed[row : row + 1])[0])
             value = max(value, trust * stale * rank / rate + (1 - trust) * value)
-        return PageValue(float(rank), float(rate), self._usual(host), float(value), self._threshold, trust)
+        return PageValue(float(rank), float(rate), self._usual(page), float(value), self._threshold, trust)
 
     # -- the checkpoint ---------------------------------------------------------------------------------------------
 
@@ -466,6 +487,7 @@ class PageValues:
             yield f"value_{name}", [getattr(self, f"_{name}")[:rows]]
         for name in _HOST_COLUMNS:
             yield f"value_{name}", [getattr(self, f"_{name}")[: self._hosts]]
+        yield "value_depth_rates", [self._depth_rates[: self._hosts * _DEPTHS]]
 
     def numbers(self) -> dict[str, Any]:
         """The numbers of a checkpoint."""
@@ -474,7 +496,7 @@ class PageValues:
 
     def plan(self) -> list[Any]:
         """What the arrays depend on besides the events: their names, and settings."""
-        return [[*_COLUMNS, *_HOST_COLUMNS], asdict(self.schedule), list(self.rules)]
+        return [[*_COLUMNS, *_HOST_COLUMNS, "depth_rates"], asdict(self.schedule), list(self.rules)]
 
     def restore(self, checkpoint: "Checkpoint | None", ranks: Float32Array | None) -> None:
         """Take in a checkpoint, if there is one, and all later events."""
@@ -483,6 +505,7 @@ class PageValues:
             kept, begin = checkpoint.meta["values"], checkpoint.extent.events_end
             self._rate, self._threshold, self._rank, self._left, self._hosts = kept["state"]
             sizes = dict.fromkeys(_COLUMNS, kept["rows"]) | dict.fromkeys(_HOST_COLUMNS, self._hosts)
+            sizes["depth_rates"] = self._hosts * _DEPTHS
             checkpoint.fill(
                 [(f"value_{name}", [getattr(self, f"_{name}")[:size]]) for name, size in sizes.items()]
             )
