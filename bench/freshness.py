@@ -14,7 +14,7 @@ import numpy as np
 import inlink
 from bench import markdown
 from bench.cli import note
-from inlink.frontier.revisit import DAY, Adaptive, ByValue, ChangeRate, FixedInterval
+from inlink.frontier.revisit import DAY, ByValue, FixedInterval
 from inlink.rank.pagerank import pagerank
 from inlink.replaying.changes import Drawn
 from inlink.replaying.lines import best_fresh_rank
@@ -124,8 +124,6 @@ def main(arguments: Sequence[str]) -> None:
         ("ByValue", False),
         ("ByValue, rates × 10 or ÷ 10", True),
         ("FixedInterval of pages/budget", False),
-        ("Adaptive from pages/budget", False),
-        ("ChangeRate", False),
         ("ByValue from a tenth of the true mean", False),
     ):
         cells = []
@@ -133,8 +131,6 @@ def main(arguments: Sequence[str]) -> None:
             interval = MEAN / budget
             schedule = {
                 "Fixe": FixedInterval(interval),
-                "Adap": Adaptive(initial=interval),
-                "Chan": ChangeRate(default=1 / interval),
                 "ByVa": ByValue(
                     budget=pages / interval * DAY,
                     initial=MEAN / 10 if "tenth" in name else MEAN,

@@ -29,6 +29,7 @@ OTHERS: dict[str, Any] = {
     "rerank_seconds": 77.0,
     "sync": "full",
     "revisit": FixedInterval(5.0),
+    "revisit_rules": ("host:a.com 60", "[.]pdf$ 600..86400"),
     "politeness.by": "domain",
     "politeness.delay": 30.0,
     "politeness.in_flight": 3,

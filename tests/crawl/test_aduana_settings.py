@@ -87,53 +87,23 @@ def test_interval_and_folder():
     }
 
 
-def test_the_frequency_scheduler_with_its_defaults():
-    arguments = crawl_arguments({"BACKEND_SCHEDULER": "aduana.FreqScheduler", **DEFAULTS})
-    assert arguments["policy"] == "revisit"
-    schedule = arguments["revisit"]
-    assert (schedule.scale, schedule.default, schedule.spec) == (None, 0.1, ())
-    assert (schedule.margin, schedule.max_crawls) == (0.0, None)
-    assert (arguments["politeness"].soft_rate, arguments["politeness"].hard_rate) == (0.0, 0.0)
-
-
-def test_the_frequency_schedulers_settings(tmp_path):
-    spec = tmp_path / "spec"
-    spec.write_text("# often\nhttps?://news[.] x24\n\n.* 3600\n")
-    settings = {"FREQ_DEFAULT": "0.5", "FREQ_SCALE": 2, "FREQ_MARGIN": 0.1, "MAX_N_CRAWLS": 7}
-    schedule = crawl_arguments({"BACKEND_SCHEDULER": "FreqScheduler", "FREQ_SPEC": str(spec), **settings})[
-        "revisit"
-    ]
-    assert (schedule.scale, schedule.default, schedule.margin, schedule.max_crawls) == (2.0, 0.5, 0.1, 7)
-    assert schedule.spec == (("https?://news[.]", "x24"), (".*", "3600"))
-    lines = spec.read_text().splitlines()
-    again = crawl_arguments({"BACKEND_SCHEDULER": "FreqScheduler", "FREQ_SPEC": lines, **settings})
-    assert again["revisit"] == schedule
-
-
-def test_frequencies_without_their_scheduler_are_passed_over():
-    assert crawl_arguments({"FREQ_DEFAULT": 1, "MAX_N_CRAWLS": 3}) == {}
-
-
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
         ({"SCORER": "Hits"}, "SCORER must be None or HitsScorer or PageRankScorer; got 'Hits'"),
         (
             {"BACKEND_SCHEDULER": "x.LIFO"},
-            "BACKEND_SCHEDULER must be BFScheduler or FreqScheduler; got 'x.LIFO'",
+            "BACKEND_SCHEDULER must be BFScheduler; got 'x.LIFO'",
+        ),
+        (
+            {"BACKEND_SCHEDULER": "aduana.FreqScheduler", "FREQ_SPEC": "absent"},
+            "BACKEND_SCHEDULER: inlink has no FreqScheduler: remove it, and give INLINK_REVISIT = ",
         ),
         ({"USE_SCORES": "perhaps"}, "USE_SCORES must be True or False; got 'perhaps'"),
         ({"USE_SCORES": []}, "USE_SCORES must be True or False"),
         ({"PAGE_RANK_DAMPING": "high"}, "PAGE_RANK_DAMPING must be a finite number; got 'high'"),
         ({"PAGE_RANK_DAMPING": 1.0}, "PAGE_RANK_DAMPING must be a number in (0, 1); got 1"),
         ({"HARD_CRAWL_LIMIT": "nan"}, "HARD_CRAWL_LIMIT must be a finite number"),
-        ({"BACKEND_SCHEDULER": "FreqScheduler", "FREQ_SPEC": "absent"}, "FREQ_SPEC: 'absent' cannot be read"),
-        (
-            {"BACKEND_SCHEDULER": "FreqScheduler", "FREQ_SPEC": ["a x1", "b c d"]},
-            "FREQ_SPEC, line 2: expected",
-        ),
-        ({"BACKEND_SCHEDULER": "FreqScheduler", "FREQ_SPEC": 3}, "FREQ_SPEC must be a file's path, or lines"),
-        ({"BACKEND_SCHEDULER": "FreqScheduler", "FREQ_SPEC": ["( x1"]}, "is not a valid regular expression"),
     ],
 )
 def test_wrong_settings_are_named_in_one_line(settings, said, tmp_path, monkeypatch):
@@ -159,7 +129,7 @@ def test_junk_is_refused_by_name_or_taken(settings):
             *("folder", "policy", "cross_domain_only", "use_scores", "damping"),
             *("politeness", "rules", "revisit", "rerank_seconds"),
         }
-    assert not found or any(name in found for name in (*NAMES, "ChangeRate"))
+    assert not found or any(name in found for name in NAMES)
 
 
 def test_every_setting_is_in_the_migration_guide():

@@ -11,7 +11,7 @@ from crawlworld import A, B, C
 from inlink.crawl.operator import AT_OPENING
 from inlink.crawl.settings import stored
 from inlink.errors import ParameterError
-from inlink.frontier.revisit import Adaptive, FixedInterval
+from inlink.frontier.revisit import ByValue, FixedInterval
 from inlink.frontier.rules import Rules
 from inlink.frontier.settings import Politeness
 from inlink.store.format import SETTINGS
@@ -228,7 +228,10 @@ GIVEN = st.fixed_dictionaries(
     optional={
         "politeness": POLITE,
         "rules": st.sampled_from([None, {"deny": ["host:b.com"]}, {"max_depth": 0}, {"domains": ["a.com"]}]),
-        "revisit": st.sampled_from([None, FixedInterval(20.0), FixedInterval(600.0), Adaptive(initial=50.0)]),
+        "revisit": st.sampled_from(
+            [None, FixedInterval(20.0), FixedInterval(600.0), ByValue(budget=5_000.0, initial=50.0)]
+        ),
+        "revisit_rules": st.sampled_from([[], ["host:a.com 40", "b[.]com 100..200"]]),
         "max_retries": st.integers(0, 3),
         "max_losses": st.integers(1, 3),
         "retry_seconds": st.sampled_from([1.0, 30.0]),

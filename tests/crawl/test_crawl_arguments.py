@@ -12,7 +12,7 @@ from inlink.crawl.crawl import Crawl
 from inlink.crawl.view import CrawlView
 from inlink.errors import ParameterError
 from inlink.frontier.leases import Lease
-from inlink.frontier.revisit import Adaptive, ChangeRate, FixedInterval
+from inlink.frontier.revisit import ByValue, FixedInterval, RevisitRules
 from inlink.protocol import Crawled, Excluded, Failed, HostDelay, Link, Redirected, Released
 
 A, B = "http://a.com/", "http://b.com/"
@@ -229,13 +229,9 @@ def test_an_argument_outside_its_meaning_changes_nothing(name, tmp_path):
 
 SCHEDULES: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "FixedInterval": (lambda bad: FixedInterval(bad), [*NO_SECONDS, None, 0]),
-    "ChangeRate.scale": (lambda bad: ChangeRate(scale=bad), [*NO_SECONDS, 0]),
-    "ChangeRate.spec": (
-        lambda bad: ChangeRate(spec=bad),
-        [5, "x", [5], [("a",)], [("a", NAN)], [("(", 5)], [("a", True)]],
-    ),
-    "Adaptive.dec": (lambda bad: Adaptive(dec=bad), [*NO_SECONDS, None, 2]),
-    "Adaptive.longest": (lambda bad: Adaptive(longest=bad), [*NO_SECONDS, None, 1]),
+    "ByValue.budget": (lambda bad: ByValue(budget=bad), [*NO_SECONDS, None, 0]),
+    "ByValue.longest": (lambda bad: ByValue(budget=1.0, longest=bad), [*NO_SECONDS, None, 1]),
+    "RevisitRules": (lambda bad: RevisitRules([bad]), ["", " ", "a", "a 0", "a nan", "( 5", "host:/ 5"]),
 }
 
 

@@ -21,9 +21,12 @@ from inlink.rank.pagerank import pagerank
 from inlink.replaying.lines import best_fresh_rank
 from inlink.replaying.play import ReplayTask, play
 from inlink.replaying.web import web_of_graph
+from inlink.store.format import HINT
 from patience import wait_until
 
 HOME = "http://a.com/"
+SAME = np.array([1.0]), np.array([1e8])
+"""The shortest and the longest interval of all pages."""
 
 
 def integral(shape: float, age: float) -> float:
@@ -61,7 +64,7 @@ def test_the_table_is_the_inverse_of_the_formula(found, age):
 def test_the_threshold_uses_the_budget(pages):
     rates, shapes, ranks = (np.array(column) for column in zip(*pages, strict=True))
     budget = len(pages) / 1e4
-    threshold = threshold_of(rates, shapes, ranks, budget, 1.0, 1e8)
+    threshold = threshold_of(rates, shapes, ranks, budget, *SAME, np.zeros(len(pages), np.uint32))
 
     def fetches(threshold):
         return (1 / np.clip(intervals(rates, shapes, ranks, threshold), 1.0, 1e8)).sum()
@@ -73,7 +76,7 @@ def test_the_threshold_uses_the_budget(pages):
 
 def test_equal_pages_are_fetched_at_the_fixed_interval():
     rates, shapes, ranks = np.full(50, 0.01), np.full(50, 3.0), np.ones(50)
-    threshold = threshold_of(rates, shapes, ranks, 0.5, 1.0, 1e9)
+    threshold = threshold_of(rates, shapes, ranks, 0.5, *SAME, np.zeros(50, np.uint32))
     assert intervals(rates, shapes, ranks, threshold) == pytest.approx(np.full(50, 100.0), rel=0.01)
 
 
@@ -216,7 +219,7 @@ def learned(answers, seconds, initial=1000.0):
 class _OnePage:
     """As much of Pages as learning reads."""
 
-    answered, hosts = np.zeros(2, np.uint32), np.zeros(1, np.uint32)
+    answered, hosts, depths = np.zeros(2, np.uint32), np.zeros(1, np.uint32), np.zeros(1, np.uint16)
 
 
 @pytest.mark.parametrize("rate", [0.002, 0.01, 0.05])
@@ -273,3 +276,130 @@ def test_virtual_time_may_begin_at_zero(tmp_path):
                 crawl.wait()
             crawl.crawled(crawl.next(1)[0], [], content_hash=b"%d" % k)
         assert crawl.why(HOME).value.rate > 1 / PLAN.initial
+
+
+# -- what sitemaps and validators report ------------------------------------------------------------------------------
+
+
+def site_with_a_sitemap(folder, reports, turns=900):
+    """A crawl of 40 pages that change at random. Every 100 s, a sitemap reports pages: ``reports(page, changed, now)``.
+
+    Returns the mean share of pages whose copy is current in the second half of the time, fetches a second in that
+    half, and the trust in the sitemap.
+    """
+    clock, dice, began = Clock(), np.random.default_rng(7), 1_000_000.0
+    plan = ByValue(budget=DAY / 25, initial=1000.0, shortest=1.0)
+    rates = np.repeat([1 / 300, 1 / 5000], 20)
+    urls = [f"{HOME}{k}" for k in range(40)]
+    changed_at, fetched_at, fresh, fetches = np.full(40, began), np.zeros(40), [], 0
+    with opened(folder, clock, policy="first-come", revisit=plan, politeness={"delay": 0.0}) as crawl:
+        crawl.seed(urls)
+        for turn in range(turns):
+            if turn % 10 == 0:
+                crawl.sitemap(
+                    [
+                        (url, reports(page, float(changed_at[page]), clock.now), 0.5)
+                        for page, url in enumerate(urls)
+                    ]
+                )
+            for lease in crawl.next(9):
+                page = urls.index(lease.url)
+                crawl.crawled(lease, content_hash=b"%f" % changed_at[page])
+                fetched_at[page] = clock.now
+                fetches += turn >= turns // 2
+            if turn >= turns // 2:
+                fresh.append((changed_at <= fetched_at).mean())
+            clock.now += 10.0
+            changed_at[dice.random(40) < 1 - np.exp(-10 * rates)] = clock.now - 1
+        values = frontier_in(crawl).values
+        return float(np.mean(fresh)), fetches / (10 * (turns - turns // 2)), float(values._trust[0])
+
+
+REPORTS = {
+    "none": lambda page, changed, now: None,
+    "honest": lambda page, changed, now: changed,
+    "always now": lambda page, changed, now: now,
+    "future": lambda page, changed, now: now + 1e6,
+}
+
+
+def test_an_honest_sitemap_helps_and_a_lying_one_does_no_harm(tmp_path):
+    found = {name: site_with_a_sitemap(tmp_path / name, report) for name, report in REPORTS.items()}
+    usual, rate, _ = found["none"]
+    assert found["future"] == found["none"]
+    assert found["honest"][0] > usual + 0.05
+    assert found["honest"][2] > 0.4
+    # The reports of the lying one come true by chance only.
+    assert found["always now"][2] < 0.1
+    assert found["always now"][0] > usual - 0.05
+    assert found["always now"][1] < 1.25 * rate
+
+
+def test_a_report_that_is_believed_makes_the_date_earlier_everywhere(tmp_path):
+    clock, folder = Clock(), tmp_path / "c"
+    with crawled(folder, clock) as crawl:
+        url = PAGES[20]
+        for turn in range(20):
+            clock.now += 5
+            crawl.sitemap([(url, clock.now - 1, 0.5)])
+            if turn == 0:
+                # Nothing is known of the sitemap yet.
+                assert crawl.why(url).value.trust == 0
+            crawl.crawled(url, content_hash=b"%d" % turn)
+        # The page does not change any more, so that its date is late.
+        for _ in range(60):
+            clock.now += 200
+            crawl.crawled(url, content_hash=b"same")
+        crawl.rerank(wait=True)
+        crawl.next(0)
+        before = crawl.why(url).due_in
+        crawl.set_due(url, math.inf)
+        clock.now += 2
+        crawl.sitemap([(url, clock.now - 1, 0.5)])
+        why = crawl.why(url)
+        assert why.due_in < before - 3
+        assert 0 < why.value.trust < 1
+        assert "its sitemap reports a change, which is trusted by" in str(why)
+        live = plans_of(frontier_in(crawl), clock)
+        assert plans_of(look(folder, clock), clock) == live
+        assert frontier_in(crawl).pages.frames.of_kind(HINT)
+    with Crawl(folder, clock=clock) as crawl:
+        assert plans_of(frontier_in(crawl), clock) == live
+
+
+def test_an_answer_of_304_is_an_answer_without_a_change(tmp_path):
+    clock = Clock()
+    with opened(tmp_path / "c", clock, revisit=PLAN, politeness={"delay": 0.0}) as crawl:
+        crawl.seed([HOME])
+        for status, mark in ((200, b"a"), (304, b""), (200, b"a"), (304, b""), (304, b"")):
+            clock.now += crawl.due_in() or 0
+            crawl.crawled(crawl.next(1)[0], status=status, content_hash=mark)
+        page = crawl.page(HOME)
+        assert (page.crawls, page.changes, page.content_hash, page.status) == (5, 0, b"a", 304)
+        assert crawl.why(HOME).value.rate < 1 / PLAN.initial
+        clock.now += crawl.due_in()
+        crawl.crawled(crawl.next(1)[0], content_hash=b"b")
+        assert crawl.page(HOME).changes == 1
+
+
+def test_the_prior_is_that_of_the_pages_of_the_same_host_and_depth(tmp_path):
+    clock = Clock()
+    chain = [HOME, *(f"{HOME}{k}" for k in range(12))]
+    with opened(tmp_path / "c", clock, revisit=PLAN, politeness={"delay": 0.0, "in_flight": 99}) as crawl:
+        crawl.seed([HOME])
+        crawl.crawled(HOME, chain[1:7])
+        crawl.crawled(chain[1], chain[7:])
+        for turn in range(40):
+            clock.now += 50
+            for url in chain[1:6]:
+                crawl.crawled(url, chain[7:] if url == chain[1] else [], content_hash=b"%d" % turn)
+            for url in chain[7:12]:
+                crawl.crawled(url, content_hash=b"same")
+        # Neither page was fetched before, and both have the same host.
+        crawl.crawled(chain[6])
+        crawl.crawled(chain[12])
+        crawl.rerank(wait=True)
+        crawl.next(0)
+        shallow, deep = crawl.why(chain[6]).value, crawl.why(chain[12]).value
+        assert (crawl.page(chain[6]).depth, crawl.page(chain[12]).depth) == (1, 2)
+        assert shallow.usual == shallow.rate > 3 * deep.rate == 3 * deep.usual

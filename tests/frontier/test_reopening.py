@@ -103,14 +103,16 @@ def all_of(crawl: Crawl) -> dict[str, Any]:
     st.lists(MORE, max_size=40),
     POLITE,
     st.sampled_from([None, FixedInterval(50.0), BY_VALUE]),
+    st.sampled_from([(), ("host:a.com 40", "b[.]com 100..200")]),
     st.integers(1, 3),
 )
-def test_reopening_changes_nothing(tmp_path_factory, policy, history, polite, revisit, most):
+def test_reopening_changes_nothing(tmp_path_factory, policy, history, polite, revisit, rules, most):
     folder, clock, leases = tmp_path_factory.mktemp("c") / "c", Clock(), []
     given_ = {
         "policy": policy,
         "politeness": {"delay": 0.0, "in_flight": 1000} | polite,
         "revisit": revisit,
+        "revisit_rules": rules,
         "max_losses": most,
         "max_retries": 2,
     }

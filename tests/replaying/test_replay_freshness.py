@@ -11,7 +11,7 @@ import inlink
 from archives import http, record, write
 from inlink import Graph, VirtualClock
 from inlink.errors import FolderError
-from inlink.frontier.revisit import Adaptive, FixedInterval
+from inlink.frontier.revisit import ByValue, FixedInterval
 from inlink.replaying.archived import web_of_archive
 from inlink.replaying.changes import Drawn, RecordedChanges, counted_copies, fresh_rank_of, freshness_of
 from inlink.replaying.lines import best_fresh_rank
@@ -203,7 +203,7 @@ def test_without_revisits_copies_grow_old(star):
 
 @pytest.mark.parametrize(
     "revisit",
-    [Adaptive(initial=40.0, shortest=10.0), Yearly(), {"schedule": "FixedInterval", "seconds": 30.0}],
+    [ByValue(budget=86_400.0, initial=40.0), Yearly(), {"schedule": "FixedInterval", "seconds": 30.0}],
 )
 def test_any_schedule_can_be_replayed(star, revisit):
     found = inlink.replay(
@@ -216,14 +216,14 @@ def test_any_schedule_can_be_replayed(star, revisit):
     assert found.settings["crawl"]["revisit"]["schedule"]
 
 
-def test_an_adaptive_schedule_learns_which_pages_change(star):
+def test_a_schedule_by_value_learns_which_pages_change(star):
     """Half of the pages never change. A schedule that notices this fetches them less often."""
 
     class Half(Drawn):
         def at(self, page, time):
             return super().at(page, time) if page % 2 else (0, math.inf)
 
-    revisit = {"schedule": "Adaptive", "initial": 10.0, "shortest": 1.0, "longest": 1e4, "sync_delta": False}
+    revisit = {"schedule": "ByValue", "budget": 86_400.0, "initial": 10.0, "shortest": 1.0}
     web = web_of_graph(star, "star", 0)
     played = play(web, ReplayTask("breadth-first", [0], 3_000, {"revisit": revisit}), changes=Half(5.0, 1))
     changing = np.bincount(played.copies % 2)

@@ -144,8 +144,10 @@ def test_settings_that_are_read_are_not_named():
     )
     assert unread({"STRATEGY": None, "USER": "me"}, (), read) == []
     assert unread({"USER": "me"}, {"USER"}, read) == ["USER"]
-    schedule = {"BACKEND_SCHEDULER": "aduana.FreqScheduler", "FREQ_SCALE": 1, "SCORER": "HitsScorer"}
-    assert unread(schedule, (), read) == ["SCORER"]
+    assert unread({"FREQ_SCALE": 1, "MAX_N_CRAWLS": 9, "SCORER": "HitsScorer"}, (), read) == [
+        "FREQ_SCALE",
+        "MAX_N_CRAWLS",
+    ]
 
 
 def test_names_of_the_family_are_nobody_elses_and_in_the_migration_guide():

@@ -11,7 +11,7 @@ from inlink.base.settings import NO_LIMIT
 from inlink.crawl.crawl import Crawl
 from inlink.crawl.settings import choose
 from inlink.errors import InlinkError, ParameterError
-from inlink.frontier.revisit import Adaptive, FixedInterval
+from inlink.frontier.revisit import ByValue, FixedInterval
 from inlink.scrapy.settings import crawl_settings, spider_settings
 from inlink.urls.canonical import UrlRules
 from sites import Site, html
@@ -65,7 +65,7 @@ def test_structured_settings(tmp_path, text):
 
 
 def test_objects_are_taken_as_they_are():
-    rules, schedule = UrlRules(sort_query=True), Adaptive()
+    rules, schedule = UrlRules(sort_query=True), ByValue(budget=9.0)
     given = {
         "INLINK_CRAWL": "c",
         "INLINK_URL_RULES": rules,

@@ -279,6 +279,7 @@ def test_a_kill_while_a_checkpoint_is_written_keeps_the_one_from_before(kept, fi
 FROM_SETTINGS = {
     "settings",
     "policy",
+    "revisit_rules",
     "_values",
     "pages",
     "year",

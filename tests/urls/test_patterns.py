@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from inlink.base.strings import Strings
 from inlink.errors import MissingExtraError, ParameterError
-from inlink.frontier.revisit import ChangeRate, History
+from inlink.frontier.revisit import RevisitRules
 from inlink.frontier.rules import Rules
 from inlink.urls import matching
 from inlink.urls.canonical import MAX_LENGTH, canonical
@@ -79,8 +79,8 @@ def test_an_expression_is_bounded():
         Rules(deny=["a|" * LONGEST])
     with pytest.raises(ParameterError, match=f"at most {MOST_INSTRUCTIONS:,}"):
         Rules(allow=["(a|b)*a" + "(a|b){900}" * 5 + "c"])
-    with pytest.raises(ParameterError, match=r"ChangeRate: the regular expression .* is too large"):
-        ChangeRate(spec=[("(a|b)*a" + "(a|b){900}" * 5 + "c", 1)])
+    with pytest.raises(ParameterError, match=r"revisit_rules: the regular expression .* is too large"):
+        RevisitRules(["(a|b)*a" + "(a|b){900}" * 5 + "c 1"])
     # the slowest expression known below the bound takes a fraction of a second for a long URL
     text = "|".join(f"(a|b)*a(a|b){{{i}}}c" for i in range(30, 52))
     slow = compiled(text)
@@ -151,12 +151,10 @@ def test_nutchs_rule_is_linear():
     assert repeats_segments(url)
 
 
-def test_a_schedule_knows_it_too():
-    schedule = ChangeRate(spec=[(NUTCH_LOOPS, 7200), (r"https?://a[.]", 3600)])
-    page = History(first_crawl=0, last_crawl=10, crawls=2, url="http://a.com/x/y/x/y/x/")
-    assert schedule.next(page).interval == 7200
-    page = History(first_crawl=0, last_crawl=10, crawls=2, url="http://a.com/x/")
-    assert schedule.next(page).interval == 3600
+def test_a_rule_for_intervals_knows_it_too():
+    rules = RevisitRules([f"{NUTCH_LOOPS} 7200", "https?://a[.] 3600"])
+    assert rules.of("http://a.com/x/y/x/y/x/").most == 7200
+    assert rules.of("http://a.com/x/").most == 3600
 
 
 def test_a_search_knows_it_too(tmp_path):

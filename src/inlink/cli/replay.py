@@ -63,7 +63,8 @@ def _schedule(text: str) -> dict[str, Any]:
     from inlink.errors import ParameterError
 
     raise ParameterError(
-        f'--revisit takes seconds such as 86400, or JSON such as {{"schedule": "Adaptive"}}; got {text!r}'
+        f'--revisit takes seconds such as 86400, or JSON such as {{"schedule": "ByValue", "budget": 9000}}; '
+        f"got {text!r}"
     )
 
 
@@ -123,7 +124,7 @@ class _Sizes(click.ParamType):  # type: ignore[type-arg]  # generic in newer ver
 @click.option(
     "--revisit",
     metavar="SECONDS|JSON",
-    help='Fetch pages again: after this time, or by a schedule such as {"schedule": "Adaptive"}.',
+    help='Fetch pages again: after this time, or by a schedule such as {"schedule": "ByValue", "budget": 9000}.',
 )
 @declared_options({name: row for name, row in parameters_of(ReplayArguments).items() if row.help})
 @set_option

@@ -8,12 +8,10 @@ are those of its ``aduana/__init__.py`` and ``aduana/frontera.py``. The docstrin
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from inlink.base.settings import LONGEST, NO_LIMIT
 from inlink.errors import ParameterError
-from inlink.frontier.revisit import ChangeRate
 from inlink.frontier.rules import Rules
 from inlink.frontier.settings import TABLE, Politeness
 
@@ -29,11 +27,6 @@ NAMES = (
     "HARD_CRAWL_LIMIT",
     "MAX_CRAWL_DEPTH",
     "SCORE_UPDATE_INTERVAL",
-    "FREQ_DEFAULT",
-    "FREQ_SCALE",
-    "FREQ_SPEC",
-    "FREQ_MARGIN",
-    "MAX_N_CRAWLS",
 )
 """The settings that :func:`crawl_arguments` reads."""
 
@@ -45,7 +38,6 @@ SCORERS: dict[str, dict[str, Any]] = {
     "HitsScorer": {"policy": "hits", "cross_domain_only": True},
     "PageRankScorer": {"policy": "pagerank", "cross_domain_only": True},
 }
-SCHEDULERS = ("BFScheduler", "FreqScheduler")
 # The strings are those that Scrapy's option -s gives.
 TRUE, FALSE = (True, 1, "1", "True", "true"), (False, 0, "0", "False", "false")
 
@@ -68,7 +60,7 @@ def crawl_arguments(settings: Mapping[str, object]) -> dict[str, Any]:
     Raises
     ------
     inlink.errors.ParameterError
-        If a scorer or scheduler is unknown, a number is invalid, or ``FREQ_SPEC`` cannot be read.
+        If a scorer or scheduler is unknown, or a number is invalid.
 
     Notes
     -----
@@ -81,8 +73,7 @@ def crawl_arguments(settings: Mapping[str, object]) -> dict[str, Any]:
       reached a limit is crawled again once it has cooled down; Aduana stopped for ever. Aduana had no delays and
       no limit on simultaneous requests; both were left to the spider.
     - ``MAX_CRAWL_DEPTH`` counts seeds as 1; inlink's ``max_depth`` counts them as 0.
-    - With ``FreqScheduler`` a page waits until it is due, so a ``FREQ_MARGIN`` below 0 is treated as 0. Links found
-      meanwhile are crawled too.
+    - inlink has no ``FreqScheduler``: the schedule ``ByValue`` and the setting ``revisit_rules`` replace it.
 
     Examples
     --------
@@ -95,19 +86,18 @@ def crawl_arguments(settings: Mapping[str, object]) -> dict[str, Any]:
     arguments: dict[str, Any] = {}
     if "PAGE_DB_PATH" in given:
         arguments["folder"] = given["PAGE_DB_PATH"]
-    by_frequency = _named("BACKEND_SCHEDULER", given.get("BACKEND_SCHEDULER", "BFScheduler"), SCHEDULERS)
-    if by_frequency == "FreqScheduler":
-        arguments |= {
-            "policy": "revisit",
-            "revisit": _change_rate(given),
-            # Only BFScheduler has limits.
-            "politeness": Politeness(delay=0.0, in_flight=NO_LIMIT),
-        }
-    else:
-        if "SCORER" in settings:
-            arguments |= SCORERS[_named("SCORER", settings["SCORER"], SCORERS)]
-        if "SOFT_CRAWL_LIMIT" in given or "HARD_CRAWL_LIMIT" in given:
-            arguments["politeness"] = _politeness({**DEFAULTS, **given})
+    if "BACKEND_SCHEDULER" in given and _name(given["BACKEND_SCHEDULER"]) == "FreqScheduler":
+        raise ParameterError(
+            "BACKEND_SCHEDULER: inlink has no FreqScheduler: remove it, and give "
+            "INLINK_REVISIT = {'schedule': 'ByValue', 'budget': …} with a number of revisits a day; "
+            "INLINK_REVISIT_RULES replaces FREQ_SPEC"
+        )
+    if "BACKEND_SCHEDULER" in given:
+        _named("BACKEND_SCHEDULER", given["BACKEND_SCHEDULER"], ("BFScheduler",))
+    if "SCORER" in settings:
+        arguments |= SCORERS[_named("SCORER", settings["SCORER"], SCORERS)]
+    if "SOFT_CRAWL_LIMIT" in given or "HARD_CRAWL_LIMIT" in given:
+        arguments["politeness"] = _politeness({**DEFAULTS, **given})
     if "USE_SCORES" in given:
         arguments["use_scores"] = _flag("USE_SCORES", given["USE_SCORES"])
     if "PAGE_RANK_DAMPING" in given:
@@ -133,52 +123,16 @@ def _politeness(given: Mapping[str, object]) -> Politeness:
     return replace(limits, rate_window=min(10.0 / hard, LONGEST)) if hard else limits
 
 
-def _change_rate(given: Mapping[str, object]) -> ChangeRate:
-    """Return the schedule of the frequency scheduler."""
-    scale = _number("FREQ_SCALE", given.get("FREQ_SCALE", -1.0))
-    crawls = _number("MAX_N_CRAWLS", given.get("MAX_N_CRAWLS", 0))
-    return ChangeRate(
-        scale=scale if scale > 0 else None,
-        default=_number("FREQ_DEFAULT", given.get("FREQ_DEFAULT", 0.1)),
-        spec=_spec(given["FREQ_SPEC"]) if "FREQ_SPEC" in given else (),
-        margin=max(_number("FREQ_MARGIN", given.get("FREQ_MARGIN", -1.0)), 0.0),
-        max_crawls=math.floor(crawls) if crawls > 0 else None,
-    )
-
-
-def _spec(given: object) -> list[tuple[str, str]]:
-    """Return the rules of a ``FREQ_SPEC``, which is a file's path or a sequence of lines.
-
-    Each line has a regular expression, and ``x2`` or seconds.
-    """
-    where, lines = "FREQ_SPEC", given
-    if isinstance(given, str | Path):
-        where = str(given)
-        try:
-            lines = Path(given).read_text(encoding="utf-8").splitlines()
-        except (OSError, ValueError) as error:
-            raise ParameterError(f"FREQ_SPEC: {where!r} cannot be read: {error}") from None
-    if not isinstance(lines, Iterable):
-        raise ParameterError(f"FREQ_SPEC must be a file's path, or lines, not {given!r}")
-    rules = []
-    for number, line in enumerate(lines, 1):
-        columns = str(line).split()
-        if not columns or columns[0].startswith("#"):
-            continue
-        if len(columns) != 2:
-            raise ParameterError(
-                f"{where}, line {number}: expected a regular expression and 'x2' or seconds, not {line!r}"
-            )
-        rules.append((columns[0], columns[1]))
-    return rules
-
-
 def _named(setting: str, value: object, known: Iterable[str]) -> str:
     """Return the known name of a class, which is given as the class or by name, with or without its modules."""
-    name = value.__name__ if isinstance(value, type) else str(value).rpartition(".")[2]
+    name = _name(value)
     if name not in known:
         raise ParameterError(f"{setting} must be {' or '.join(known)}; got {value!r}")
     return name
+
+
+def _name(value: object) -> str:
+    return value.__name__ if isinstance(value, type) else str(value).rpartition(".")[2]
 
 
 def _flag(setting: str, value: object) -> bool:

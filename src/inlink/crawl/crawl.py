@@ -9,7 +9,7 @@ import os
 import time
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial, wraps
 from pathlib import Path
@@ -93,6 +93,7 @@ class CrawlSettings(TypedDict, total=False):
     politeness: Politeness | Mapping[str, Any]
     rules: Rules | Mapping[str, Any] | None
     revisit: Schedule | Mapping[str, Any] | None
+    revisit_rules: Sequence[str]
     url_rules: UrlRules | Mapping[str, Any] | None
     self_links: bool
     sink_duplicates: bool
@@ -158,6 +159,9 @@ class Crawl:
         page is excluded when its turn comes. It waits again once the crawl is opened with rules that allow it.
     revisit : schedule, dict or None
         When crawled pages are fetched again: see :mod:`inlink.frontier.revisit`. None, the default, is never.
+    revisit_rules : sequence of str
+        Intervals by host or URL, which fix or bound those of the schedule: see
+        :class:`inlink.frontier.revisit.RevisitRules`. None by default.
     url_rules : UrlRules, dict or None
         Further rules for the canonical form of URLs; None, the default, is the standard form. They cannot change later.
     self_links : bool
@@ -268,7 +272,7 @@ class Crawl:
             journal.admit_last(answers.admission.unchecked)
             self.desk = Desk(leasing)
             self.queues = QueueDesk(leasing)
-            if settings.revisit is not None:
+            if settings.revisits:
                 plan_visits(self._frontier, settings.revisit)
             journal.merge_last()
             self.view = CrawlView(LiveCrawl(self._frontier, journal.tick, settings.url_rules, gate))
@@ -334,7 +338,8 @@ class Crawl:
         entries : iterable of (str, float or None, float or None)
             URL, lastmod as Unix time in seconds, priority from 0 to 1 (None is 0.5, the protocol's default). The
             priority counts as the score of a link to the page. A page that was crawled before its lastmod waits
-            again.
+            again. By value it does so as far as earlier reports of its host came true. A lastmod in the future is
+            ignored.
 
         Raises
         ------
@@ -453,7 +458,8 @@ class Crawl:
         score : float
             How good the page's content is.
         content_hash : bytes
-            A hash of at most 255 bytes. A hash that differs from the last visit's counts as a change.
+            A hash of at most 255 bytes. A hash that differs from the last visit's counts as a change. With status 304
+            and without a hash, the page keeps the hash of its last visit.
         fingerprint : int
             The fingerprint of the page's text: see :mod:`inlink.scoring.fingerprint`. 0 is none.
         status : int
@@ -719,9 +725,10 @@ class Crawl:
         Parameters
         ----------
         **changes
-            Settings as :class:`inlink.Crawl` takes them: ``politeness``, ``rules``, ``revisit``, ``lease_seconds``,
-            ``max_retries``, ``retry_seconds``, ``max_losses``, ``rerank_share``, ``rerank_seconds``. A dict for
-            ``politeness`` or ``rules`` changes the fields that it names. Open leases keep their time of expiry.
+            Settings as :class:`inlink.Crawl` takes them: ``politeness``, ``rules``, ``revisit``,
+            ``revisit_rules``, ``lease_seconds``, ``max_retries``, ``retry_seconds``, ``max_losses``, ``rerank_share``,
+            ``rerank_seconds``. A dict for ``politeness`` or ``rules`` changes the fields that it names. Open leases
+            keep their time of expiry.
 
         Raises
         ------

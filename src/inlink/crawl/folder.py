@@ -114,6 +114,6 @@ def frontier_of(pages: Pages, now: float, policy: "str | type[Policy] | Policy |
     settings = stored(pages.folder)
     frontier = Frontier(pages, settings, policy_of(pages.folder, settings.policy, policy))
     restore(frontier, now)
-    if settings.revisit is not None:
+    if settings.revisits:
         plan_visits(frontier, settings.revisit)
     return frontier

@@ -54,6 +54,7 @@ from inlink.store.format import CRAWLED, NO_PAGE, DateRecord, VisitRecord, struc
 from inlink.urls.canonical import MAX_LENGTH, canonical, refusal
 
 LONGEST_HASH = 255
+NOT_MODIFIED = 304
 """Maximum number of bytes of a content hash that are kept."""
 
 MOST_ITEMS = 1 << 20
@@ -316,6 +317,9 @@ class PageIntake:
         first_crawl, crawls, changes, previous = journal.now, 1, 0, 0
         before = pages_of.visit(target) if pages_of.answers[target] else None
         if before is not None:
+            if visit.status == NOT_MODIFIED and not content_hash:
+                # Otherwise this visit and the next would count as changes.
+                content_hash = before.content_hash
             first_crawl, crawls, previous = before.first_crawl, before.crawls + 1, before.place + 1
             changes = before.changes + (before.content_hash != content_hash)
         head = _VISIT.pack(
@@ -348,7 +352,8 @@ class PageIntake:
         if new and front.settings.rules:
             journal.admit(pages_of.num_pages - new, new, listed.urls)
         front.prioritise(pages, journal.now)
-        if front.settings.revisit is not None:
+        # This is `Settings.revisits` without a call, because each answer passes here.
+        if front.settings.revisit is not None or front.settings.revisit_rules:
             plan_visit(front, target, front.settings.revisit)
         if pages_of.canonicals:
             journal.merge_canonicals(target)
@@ -422,7 +427,11 @@ class PageIntake:
         if visit.time < lastmod <= journal.now:
             journal.append(kinds.HINT, page, payload=struct_of(DateRecord).pack(lastmod))
             front.forget_plan(page)
-            front.wait_again(page, journal.now)
+            if front.values is not None:
+                # By value, the report changes the date as far as such reports came true.
+                plan_visit(front, page, front.settings.revisit)
+            else:
+                front.wait_again(page, journal.now)
 
 
 def _redirected(page_url: Callable[[], str], to: str) -> str:

@@ -209,7 +209,7 @@ def change_settings(answers: Answers, folder: Path, changes: dict[str, Any]) -> 
     if after.rules != before.rules:
         answers.admission.rules_changed()
         answers.readmit()
-    if after.revisit != before.revisit:
+    if (after.revisit, after.revisit_rules) != (before.revisit, before.revisit_rules):
         plan_anew(frontier, after.revisit, now)
     return after
 

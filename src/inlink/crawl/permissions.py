@@ -184,7 +184,7 @@ def refuse_losses(folder: Path, chosen: Chosen, permissions: Permissions, *, pro
     rules, rules_before = chosen.settings.rules, chosen.before.rules
     if rules == rules_before and permissions.covers(old):
         return
-    states = OPEN if chosen.settings.revisit is None else (*OPEN, CRAWLED)
+    states = (*OPEN, CRAWLED) if chosen.settings.revisits else OPEN
     reasons: Counter[str] = Counter()
     lost: set[str] = set()
     pages = known_pages(folder)

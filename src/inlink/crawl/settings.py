@@ -18,7 +18,14 @@ from inlink.base.declare import Parameter, Seconds, parameters_of
 from inlink.base.folder import atomic_file
 from inlink.errors import FolderError, ParameterError
 from inlink.factors.table import HOST_FACTORS
-from inlink.frontier.revisit import StoredSchedule, revisit_as_data, revisit_of
+from inlink.frontier.revisit import (
+    REMOVED,
+    StoredSchedule,
+    removed,
+    revisit_as_data,
+    revisit_of,
+    rules_in_file,
+)
 from inlink.frontier.settings import GROUPS, TABLE, Settings
 from inlink.store.format import SETTINGS
 from inlink.store.pages import Pages
@@ -216,6 +223,8 @@ def _with_code(folder: Path, before: Settings, settings: Settings) -> Settings:
     """Return the folder's settings, with the given schedule if the folder names the same schedule."""
     if isinstance(settings.revisit, StoredSchedule):
         place = settings.revisit.place
+        if place in REMOVED:
+            raise removed(place, str(folder))
         raise ParameterError(
             f"{folder}: this crawl's schedule {place!r} is code from outside inlink: if you trust it, allow its "
             f"import with revisit={revisit_as_data(settings.revisit)!r}"
@@ -239,7 +248,8 @@ def checked(name: str, value: Any, place: str = "", *, texts: bool = False) -> A
     place : str
         Name of the setting in messages.
     texts : bool
-        Whether the value, or the mapping's values, may be strings to be parsed, as from a command line.
+        Whether the value, or the mapping's values, may be strings to be parsed, as from a command line. A string for
+        ``revisit_rules`` names a file.
 
     Returns
     -------
@@ -254,7 +264,9 @@ def checked(name: str, value: Any, place: str = "", *, texts: bool = False) -> A
     row, place = _row(name, parameters_of(Settings)), place or name
     if row.kind is str and isinstance(value, os.PathLike):
         value = os.fspath(value)
-    if texts and isinstance(value, str) and (row.kind is not str or row.none is not None):
+    if texts and isinstance(value, str) and name == "revisit_rules":
+        value = rules_in_file(value, place)
+    elif texts and isinstance(value, str) and (row.kind is not str or row.none is not None):
         value = row.parse(value, place)
     if isinstance(value, Mapping) and name in GROUPS:
         found: dict[str, Any] = {}

@@ -18,17 +18,18 @@ FAMILY = FRONTERA_READS | {
     "SCORING_PARTITION_ID", "SEEDS_AWS_ACCESS_KEY", "SEEDS_AWS_SECRET_ACCESS_KEY", "SPIDER_PARTITION_ID",
     "STATE_CACHE_SIZE", "STATE_CACHE_SIZE_LIMIT", "STORE_CONTENT", "STRATEGY", "STRATEGY_ARGS", "SW_FLUSH_INTERVAL",
     "TLDEXTRACT_DOMAIN_INFO", "URL_FINGERPRINT_FUNCTION",
+    "MAX_N_CRAWLS",
 }  # fmt: skip
-"""Unambiguous names of Frontera's settings. Others, such as USER of Aduana's server, are recognised by their module."""
+"""Unambiguous names of settings of Frontera, and of Aduana's frequency scheduler.
+
+Others, such as USER of Aduana's server, are recognised by their module.
+"""
 
 PREFIXES = (
-    "BC_", "HBASE_", "INLINK_", "OVERUSED_", "SCORING_LOG_", "SPIDER_FEED_", "SPIDER_LOG_", "SQLALCHEMYBACKEND_",
-    "STATS_LOG_", "ZMQ_",
+    "BC_", "FREQ_", "HBASE_", "INLINK_", "OVERUSED_", "SCORING_LOG_", "SPIDER_FEED_", "SPIDER_LOG_",
+    "SQLALCHEMYBACKEND_", "STATS_LOG_", "ZMQ_",
 )  # fmt: skip
-"""Beginnings of further names of Frontera's and inlink's."""
-
-_BEST_FIRST = ("SCORER", "SOFT_CRAWL_LIMIT", "HARD_CRAWL_LIMIT")
-_FREQUENCY = ("FREQ_DEFAULT", "FREQ_SCALE", "FREQ_SPEC", "FREQ_MARGIN", "MAX_N_CRAWLS")
+"""Beginnings of further names of Frontera's, Aduana's and inlink's."""
 
 
 def unread(settings: Mapping[str, object], module: Container[str], read: Container[str]) -> list[str]:
@@ -53,14 +54,12 @@ def unread(settings: Mapping[str, object], module: Container[str], read: Contain
     >>> unread({"MAX_REQUESTS": 9, "DOWNLOAD_DELAY": 1, "SCORER": "HitsScorer", "FREQ_SCALE": 2}, (), {"SCORER"})
     ['FREQ_SCALE', 'MAX_REQUESTS']
     """
-    by_frequency = str(settings.get("BACKEND_SCHEDULER")).endswith(("FreqScheduler", "FreqScheduler'>"))
-    other = _BEST_FIRST if by_frequency else _FREQUENCY
     return sorted(
         name
         for name, value in settings.items()
         if value is not None
-        and (name in module or name in FAMILY or name in other or name.startswith(PREFIXES))
-        and (name in other or name not in read)
+        and (name in module or name in FAMILY or name.startswith(PREFIXES))
+        and name not in read
     )
 
 

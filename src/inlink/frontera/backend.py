@@ -155,7 +155,7 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
             arguments["folder"] = f"{top}/crawl"
         self.crawl = self._stack.enter_context(Crawl(**arguments))
         if not self._max_wait:
-            self._max_wait = MAX_WAIT if self.crawl.settings.revisit is None else math.inf
+            self._max_wait = math.inf if self.crawl.settings.revisits else MAX_WAIT
         logger.info(self.crawl.recovered)
         if self._unread:
             logger.warning(warning(self._unread))

@@ -25,8 +25,21 @@ Before this, evidence is forgotten to the extent that the answer contradicts it:
 where p and p₀ are the probabilities of the answer with the evidence and without it. ρ is the share of answers before
 which a page's rate has changed.
 
-**Priors.** m is the mean rate of the host's pages with evidence and of 4 further pages, which have the mean rate of
-all pages; likewise for all pages, with 4 pages at the rate of the setting `initial`.
+**Hints.** A sitemap that reports a change after the last visit (``lastmod``) is believed as far as the reports of the
+host's sitemap came true more often than by chance. With probability θ they are right, so the value of a fetch is
+
+    θ·S + (1 − θ)·V,      S = (w/λ)·a/(a − 1), the limit of V, but at most 2w/λ                                     (3)
+
+θ is learned from answers to reported pages: (Σ(x − p) − 2·(Σp(1 − p))^½)/(4 + Σ(1 − p)), where x is 1 for a change and
+p its probability without the report. θ is 0 for a host without evidence, and for a ``lastmod`` that is always the
+present time. Later reports count more. Fetches because of reports come on top of the budget.
+
+**Priors.** m is the mean rate of the host's pages of the same depth with evidence and of 4 further pages, which have
+the mean rate of the host; likewise for the host with that of all pages, and for all pages with the rate of the setting
+`initial`. Depths from 7 on are alike.
+
+**Rules** of the setting ``revisit_rules`` bound the interval of a page in place of the schedule's own bounds. The
+fetches that they demand count against the budget, and go beyond it if it does not suffice.
 
 **The threshold** and the priors are renewed after visits of a sixteenth of the pages, and at each ranking and change of
 settings. Between two renewals, the date of a page is a function of its own answers. So all of this is a fold over
@@ -37,7 +50,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import asdict
 from functools import cache
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -45,12 +57,13 @@ import numpy as np
 
 from inlink.base.arrays import Float32Array, Float64Array, Int64Array, UInt8Array, UInt32Array
 from inlink.base.columns import most_pages, reserve
-from inlink.frontier.revisit import DAY, ByValue
+from inlink.frontier.revisit import DAY, ByValue, RevisitRules, revisit_rules
 from inlink.store.events import Events
 from inlink.store.format import (
     EXCLUDE,
     FAILED,
     HEAD_SIZE,
+    HINT,
     MERGE,
     RANKING,
     RETRIED,
@@ -66,7 +79,20 @@ if TYPE_CHECKING:
     from inlink.store.checkpoint import Checkpoint, StatePart
 
 _HEAD, _VISIT = struct_of(Head), struct_of(VisitRecord)
-_KINDS = (VISIT, FAILED, MERGE, EXCLUDE, RANKING, SETTINGS)
+_KINDS = (VISIT, FAILED, MERGE, EXCLUDE, HINT, RANKING, SETTINGS)
+
+_COLUMNS = ("last", "changes", "kept", "observed", "seconds", "places", "hinted")
+_DEPTHS = 8
+"""Number of depths that have a prior of their own on each host."""
+
+_HOST_COLUMNS = ("host_rates", "excess", "room", "spread", "trust")
+"""The columns of a checkpoint, by page and by host."""
+
+_ERRORS = 2.0
+"""Number of standard errors by which reports of a sitemap must come true more often than by chance."""
+
+_REMEMBERED = 0.98
+"""Weight of the earlier reports of a sitemap after a further one."""
 
 _SURPRISE = 0.02
 """ρ of formula (2)."""
@@ -107,6 +133,9 @@ class PageValue(msgspec.Struct, frozen=True):
         The value of a fetch now.
     threshold : float
         The value at which the page is due.
+    trust : float or None
+        The probability that a sitemap's report of a change is the reason of a change; None without such a report after
+        the last visit.
     """
 
     rank: float
@@ -114,11 +143,17 @@ class PageValue(msgspec.Struct, frozen=True):
     usual: float
     value: float
     threshold: float
+    trust: float | None = None
 
     def __str__(self) -> str:
+        hint = (
+            ""
+            if self.trust is None
+            else f"; its sitemap reports a change, which is trusted by {self.trust:.0%}"
+        )
         return (
             f"changes every {_duration(1 / self.rate)} (others: {_duration(1 / self.usual)}), rank {self.rank:.4g}: a "
-            f"fetch is worth {self.value:.4g} now, and due at {self.threshold:.4g}"
+            f"fetch is worth {self.value:.4g} now, and due at {self.threshold:.4g}{hint}"
         )
 
 
@@ -163,9 +198,9 @@ def ages_of(kinds: Int64Array, logs: Float64Array) -> Float64Array:
 
 
 def intervals(
-    rates: Float64Array, shapes: Float64Array, ranks: Float64Array, threshold: float
+    rates: Float64Array, shapes: Float64Array, ranks: Float64Array, threshold: float | Float64Array
 ) -> Float64Array:
-    """Seconds after which the values of pages reach a threshold, float64[n]; infinity for never."""
+    """Seconds after which the values of pages reach a threshold, or one each, float64[n]; infinity for never."""
     return ages_of(kinds_of(shapes), np.log(threshold * rates / ranks)) / rates
 
 
@@ -174,8 +209,9 @@ def threshold_of(
     shapes: Float64Array,
     ranks: Float64Array,
     budget: float,
-    shortest: float,
-    longest: float,
+    shortest: Float64Array,
+    longest: Float64Array,
+    places: UInt32Array,
 ) -> float:
     """The threshold at which the fetches of all pages use a budget. Pages are counted in bins, which costs about 0.5%.
 
@@ -185,27 +221,44 @@ def threshold_of(
         Changes a second, shapes of their distributions, and ranks; above 0.
     budget : float
         Fetches a second.
-    shortest, longest : float
+    shortest, longest : float64[k]
         Bounds of intervals in seconds.
+    places : uint32[n]
+        The place in ``shortest`` and ``longest`` of each page's bounds.
     """
     worth = np.log(ranks / rates)
     low, high = float(worth.min()), float(worth.max())
     width = max((high - low) / (_BINS - 1), 1e-9)
-    bins = kinds_of(shapes) * _BINS + ((worth - low) / width).astype(np.int64)
-    counts, sums = np.bincount(bins), np.bincount(bins, rates)
-    filled = np.flatnonzero(counts)
-    counts, sums = counts[filled], sums[filled]
-    kinds = filled // _BINS
+    kinds = places.astype(np.int64) * len(_SHAPES) + kinds_of(shapes)
+    bins = kinds * _BINS + ((worth - low) / width).astype(np.int64)
+    filled, bins, counts = np.unique(bins, return_inverse=True, return_counts=True)
+    sums = np.bincount(bins, rates)
+    bounds, kinds = np.divmod(filled // _BINS, len(_SHAPES))
+    fewest, most = counts / longest[bounds], counts / shortest[bounds]
     worth = (low + (filled % _BINS + 0.5) * width).astype(np.float64)
     begin, end = low - 60.0, high + 60.0
     for _ in range(_STEPS):
         middle = (begin + end) / 2
         fetches = sums / ages_of(kinds, middle - worth)
-        if np.clip(fetches, counts / longest, counts / shortest).sum() > budget:
+        if np.clip(fetches, fewest, most).sum() > budget:
             begin = middle
         else:
             end = middle
     return math.exp(end)
+
+
+def _stale(shapes: Float64Array) -> Float64Array:
+    """S of formula (3) with w/λ = 1, float64[n]."""
+    stale: Float64Array = np.maximum(shapes, 2.0) / (np.maximum(shapes, 2.0) - 1)
+    return stale
+
+
+def _bounds(schedule: ByValue, rules: RevisitRules) -> tuple[Float64Array, Float64Array]:
+    """The shortest and the longest interval of the pages of each rule: float64[k], float64[k]."""
+    least, most = np.array([rule[1:] for rule in rules.rules]).T
+    shortest = np.where(least > 0, least, np.minimum(schedule.shortest, most))
+    longest = np.where(most < np.inf, most, np.maximum(schedule.longest, least))
+    return shortest, longest
 
 
 class PageValues:
@@ -217,6 +270,8 @@ class PageValues:
     ----------
     pages : Pages
     schedule : ByValue
+    rules : tuple of str
+        The setting ``revisit_rules``.
 
     Attributes
     ----------
@@ -228,8 +283,8 @@ class PageValues:
         Whether the threshold was renewed since all pages were planned.
     """
 
-    def __init__(self, pages: Pages, schedule: ByValue) -> None:
-        self.pages, self.schedule = pages, schedule
+    def __init__(self, pages: Pages, schedule: ByValue, rules: tuple[str, ...] = ()) -> None:
+        self.pages, self.schedule, self.rules = pages, schedule, rules
         self.ranks: Float32Array | None = None
         size = most_pages()
         self.due: Float64Array = reserve(np.float64, size)
@@ -241,8 +296,21 @@ class PageValues:
         # The evidence: changes, and seconds.
         self._observed: Float64Array = reserve(np.float64, size)
         self._seconds: Float64Array = reserve(np.float64, size)
+        # The place of the page's rule, and by place: the bounds of the interval.
+        self._places: UInt32Array = reserve(np.uint32, size)
+        self._revisit_rules = revisit_rules(rules)
+        self._shortest, self._longest = _bounds(schedule, self._revisit_rules)
+        # Whether a sitemap has reported a change since the last visit.
+        self._hinted: UInt8Array = reserve(np.uint8, size)
         # By host: the mean rate of its pages; 0 for a host without evidence.
         self._host_rates: Float64Array = reserve(np.float64, size // 8)
+        # By host and depth: the same.
+        self._depth_rates: Float64Array = reserve(np.float64, size)
+        # By host: the sums of formula θ over reported pages, and θ at the last renewal.
+        self._excess: Float64Array = reserve(np.float64, size // 8)
+        self._room: Float64Array = reserve(np.float64, size // 8)
+        self._spread: Float64Array = reserve(np.float64, size // 8)
+        self._trust: Float64Array = reserve(np.float64, size // 8)
         self._hosts = 0
         self._rate, self._threshold, self._rank, self._left = 1 / schedule.initial, 0.0, 1.0, 1
 
@@ -262,24 +330,36 @@ class PageValues:
             for event in Events(raw):
                 self._kept[self.pages.answers[event.pages]] = 0
                 self.due[event.pages] = 0
+        elif head.kind == HINT:
+            self._hinted[self.pages.answers[head.page]] = 1
         elif head.kind == RANKING or head.kind == SETTINGS:
             self._renew()
 
     def _answered(self, row: int, time: float, visit: VisitRecord) -> None:
         before, changes = float(self._last[row]), int(self._changes[row])
+        if self.rules and not before:
+            self._places[row] = self._revisit_rules.place(self.pages.url(int(self.pages.answered[row])))
         self._last[row], self._changes[row], self._kept[row] = time, visit.changes, 1
         # Without a hash, the crawl cannot know whether the page has changed.
         if visit.crawls > 1 and visit.hash_size and time > before:
             self._learn(row, time - before, changed=visit.changes > changes)
+        self._hinted[row] = 0
         self._left -= 1
         if self._left <= 0:
             self._renew()
 
     def _learn(self, row: int, seconds: float, *, changed: bool) -> None:
         """Take in an answer of a page whose last visit was so many seconds before."""
-        usual = self._usual(int(self.pages.hosts[self.pages.answered[row]]))
+        host = int(self.pages.hosts[self.pages.answered[row]])
+        usual = self._usual(int(self.pages.answered[row]))
         observed, watched = float(self._observed[row]), float(self._seconds[row])
         same = (_PRIOR + observed) * math.log1p(seconds / (_PRIOR / usual + watched))
+        if self._hinted[row]:
+            unlikely = math.exp(-same)
+            self._excess[host] = _REMEMBERED * self._excess[host] + changed - (1 - unlikely)
+            self._room[host] = _REMEMBERED * self._room[host] + unlikely
+            self._spread[host] = _REMEMBERED**2 * self._spread[host] + unlikely * (1 - unlikely)
+            self._hosts = max(self._hosts, host + 1)
         same_before = _PRIOR * math.log1p(seconds * usual / _PRIOR)
         likely, alone = math.exp(-same), math.exp(-same_before)
         if changed:
@@ -310,31 +390,49 @@ class PageValues:
                 _PRIOR_PAGES + counts[there]
             )
             self._hosts = max(self._hosts, len(counts))
+            groups, inverse, counts = np.unique(
+                self._groups(pages[evident]), return_inverse=True, return_counts=True
+            )
+            means = self._host_rates[groups // _DEPTHS]
+            self._depth_rates[groups] = (_PRIOR_PAGES * means + np.bincount(inverse, rates)) / (
+                _PRIOR_PAGES + counts
+            )
+        known = self._hosts
+        sure = self._excess[:known] - _ERRORS * np.sqrt(self._spread[:known])
+        self._trust[:known] = np.clip(sure / (_PRIOR_PAGES + self._room[:known]), 0.0, 0.95)
         if self.ranks is not None:
             ranked = pages[pages < len(self.ranks)]
             some = self.ranks[ranked].astype(np.float64)
             some = some[(some > 0) & (some < 1e30)]
             self._rank = float(np.median(some)) if len(some) else 1.0
-        plan = self.schedule
         self._threshold = threshold_of(
             self._rates(rows),
             _PRIOR + self._observed[rows],
             self._ranks(pages),
-            plan.budget / DAY,
-            plan.shortest,
-            plan.longest,
+            self.schedule.budget / DAY,
+            self._shortest,
+            self._longest,
+            self._places[rows],
         )
 
     # -- values -----------------------------------------------------------------------------------------------------
 
-    def _usual(self, host: int) -> float:
-        """The mean rate of a host's pages."""
-        return float(self._host_rates[host]) or self._rate
+    def _groups(self, pages: UInt32Array) -> Int64Array:
+        """The places of pages in the rates by host and depth, int64[n]."""
+        depths = np.minimum(self.pages.depths[pages], _DEPTHS - 1)
+        groups: Int64Array = self.pages.hosts[pages].astype(np.int64) * _DEPTHS + depths
+        return groups
+
+    def _usual(self, page: int) -> float:
+        """The mean rate of the pages of the same host and depth."""
+        host, depth = int(self.pages.hosts[page]), min(int(self.pages.depths[page]), _DEPTHS - 1)
+        return float(self._depth_rates[host * _DEPTHS + depth]) or float(self._host_rates[host]) or self._rate
 
     def _rates(self, rows: Int64Array) -> Float64Array:
         """The learned rates of pages, in changes a second: float64[n]."""
-        usual = self._host_rates[self.pages.hosts[self.pages.answered[rows]]]
-        usual = np.where(usual > 0, usual, self._rate)
+        pages = self.pages.answered[rows]
+        usual, of_host = self._depth_rates[self._groups(pages)], self._host_rates[self.pages.hosts[pages]]
+        usual = np.where(usual > 0, usual, np.where(of_host > 0, of_host, self._rate))
         rates: Float64Array = (_PRIOR + self._observed[rows]) / (_PRIOR / usual + self._seconds[rows])
         return np.clip(rates, 1e-15, 1e6)
 
@@ -350,11 +448,13 @@ class PageValues:
     def dates(self, pages: UInt32Array) -> Float64Array:
         """The Unix times at which crawled pages are due, float64[n]."""
         rows = self.pages.answers[pages].astype(np.int64)
-        plan = self.schedule
-        wait = intervals(
-            self._rates(rows), _PRIOR + self._observed[rows], self._ranks(pages), self._threshold
-        )
-        dates: Float64Array = self._last[rows] + np.clip(wait, plan.shortest, plan.longest)
+        places, rates, ranks = self._places[rows], self._rates(rows), self._ranks(pages)
+        shapes = _PRIOR + self._observed[rows]
+        trust = self._trust[self.pages.hosts[pages]] * self._hinted[rows]
+        # The V at which formula (3) is the threshold. A report never makes the date later.
+        left = (self._threshold - trust * _stale(shapes) * ranks / rates) / (1 - trust)
+        wait = intervals(rates, shapes, ranks, np.clip(left, 1e-300, self._threshold))
+        dates: Float64Array = self._last[rows] + np.clip(wait, self._shortest[places], self._longest[places])
         return dates
 
     def all_dates(self) -> tuple[UInt32Array, Float64Array]:
@@ -371,22 +471,32 @@ class PageValues:
         age = max(now - float(self._last[row]), 0.0) * rate
         shape = _SHAPES[kinds_of(_PRIOR + self._observed[row : row + 1])]
         value = rank / rate * value_of(shape, np.array([age]))[0]
-        usual = self._usual(int(self.pages.hosts[page]))
-        return PageValue(float(rank), float(rate), usual, float(value), self._threshold)
+        host = int(self.pages.hosts[page])
+        trust = float(self._trust[host]) if self._hinted[row] else None
+        if trust is not None:
+            stale = float(_stale(_PRIOR + self._observed[row : row + 1])[0])
+            value = max(value, trust * stale * rank / rate + (1 - trust) * value)
+        return PageValue(float(rank), float(rate), self._usual(page), float(value), self._threshold, trust)
 
     # -- the checkpoint ---------------------------------------------------------------------------------------------
 
     def parts(self) -> "Iterator[StatePart]":
         """The arrays of a checkpoint, by name."""
         rows = self.pages.tally.rows + 1
-        for name in ("last", "changes", "kept", "observed", "seconds"):
+        for name in _COLUMNS:
             yield f"value_{name}", [getattr(self, f"_{name}")[:rows]]
-        yield "value_host_rates", [self._host_rates[: self._hosts]]
+        for name in _HOST_COLUMNS:
+            yield f"value_{name}", [getattr(self, f"_{name}")[: self._hosts]]
+        yield "value_depth_rates", [self._depth_rates[: self._hosts * _DEPTHS]]
 
     def numbers(self) -> dict[str, Any]:
         """The numbers of a checkpoint."""
         state = [self._rate, self._threshold, self._rank, self._left, self._hosts]
-        return {"schedule": asdict(self.schedule), "state": state, "rows": self.pages.tally.rows + 1}
+        return {"plan": self.plan(), "state": state, "rows": self.pages.tally.rows + 1}
+
+    def plan(self) -> list[Any]:
+        """What the arrays depend on besides the events: their names, and settings."""
+        return [[*_COLUMNS, *_HOST_COLUMNS, "depth_rates"], asdict(self.schedule), list(self.rules)]
 
     def restore(self, checkpoint: "Checkpoint | None", ranks: Float32Array | None) -> None:
         """Take in a checkpoint, if there is one, and all later events."""
@@ -394,10 +504,11 @@ class PageValues:
         if checkpoint is not None:
             kept, begin = checkpoint.meta["values"], checkpoint.extent.events_end
             self._rate, self._threshold, self._rank, self._left, self._hosts = kept["state"]
-            rows = kept["rows"]
-            columns = ("last", "changes", "kept", "observed", "seconds")
-            parts = [(f"value_{name}", [getattr(self, f"_{name}")[:rows]]) for name in columns]
-            checkpoint.fill(chain(parts, [("value_host_rates", [self._host_rates[: self._hosts]])]))
+            sizes = dict.fromkeys(_COLUMNS, kept["rows"]) | dict.fromkeys(_HOST_COLUMNS, self._hosts)
+            sizes["depth_rates"] = self._hosts * _DEPTHS
+            checkpoint.fill(
+                [(f"value_{name}", [getattr(self, f"_{name}")[:size]]) for name, size in sizes.items()]
+            )
         for place in frames.of_kind(*_KINDS, begin=begin):
             head = Head._make(_HEAD.unpack_from(frames.log.data, place))
             self.fold(frames.between(place, place + head.length)[place : place + head.length])

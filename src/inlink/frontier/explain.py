@@ -101,6 +101,8 @@ class Why(msgspec.Struct, frozen=True):
         :mod:`inlink.store.near`.
     value : PageValue or None
         The reasons for the date of its revisit, if revisits are by value.
+    revisit_rule : str or None
+        The rule that fixes or bounds the interval until its next crawl.
     """
 
     url: str
@@ -133,6 +135,7 @@ class Why(msgspec.Struct, frozen=True):
     canonical: str | None = None
     separate: str | None = None
     value: PageValue | None = None
+    revisit_rule: str | None = None
 
     def __str__(self) -> str:
         return "\n".join([self._headline(), *(f"  {line}" for line in self._lines())])
@@ -194,6 +197,8 @@ class Why(msgspec.Struct, frozen=True):
             lines.append(f"{again} again in {self.due_in:.1f} s")
         if self.value is not None:
             lines.append(f"revisit by value: {self.value}")
+        if self.revisit_rule is not None:
+            lines.append(f"revisit rule {self.revisit_rule}")
         if self.never_due:
             lines.append("never due again: its due date was set to never")
         if self.failures:
@@ -314,6 +319,7 @@ def explain(
         canonical=None if canonical is None else pages.url(canonical),
         separate=None if canonical is None or merge is not None else pages.why_separate(page),
         value=None if frontier.values is None else frontier.values.explain(page, now),
+        revisit_rule=str(frontier.revisit_rules.of(url)) if frontier.revisit_rules.place(url) else None,
     )
 
 

@@ -29,7 +29,7 @@ from inlink.frontier.lost import LostPages
 from inlink.frontier.policies import Policy, policy_found
 from inlink.frontier.policy import checked_priorities
 from inlink.frontier.queue import Queue
-from inlink.frontier.revisit import ByValue
+from inlink.frontier.revisit import ByValue, revisit_rules
 from inlink.frontier.sessions import SpiderSessions
 from inlink.frontier.settings import Settings
 from inlink.frontier.traps import FACTORS, line_codes
@@ -69,6 +69,7 @@ class Frontier:
         # A policy reads them when it needs them.
         self._values = dict(vars(settings))
         self.copies = Copies(pages) if settings.sink_duplicates else None
+        self.revisit_rules = revisit_rules(tuple(settings.revisit_rules))
         self.values = _values_of(pages, settings)
         self.policy = chosen(pages, self._values) if isinstance(chosen, type) else chosen
         # Whether the policy is inlink's. The priorities of a user's own policy are checked.
@@ -134,7 +135,8 @@ class Frontier:
         """Apply new settings. ``politeness.by`` must not change. The caller must plan revisits again."""
         before, self.settings = self.settings, settings
         self._values.update(vars(settings))
-        if settings.revisit != before.revisit:
+        if (settings.revisit, settings.revisit_rules) != (before.revisit, before.revisit_rules):
+            self.revisit_rules = revisit_rules(tuple(settings.revisit_rules))
             ranks = None if self.values is None else self.values.ranks
             self.values = _values_of(self.pages, settings)
             if self.values is not None:
@@ -420,4 +422,6 @@ class Frontier:
 
 def _values_of(pages: Pages, settings: Settings) -> PageValues | None:
     """The values of pages, if revisits are by value."""
-    return PageValues(pages, settings.revisit) if isinstance(settings.revisit, ByValue) else None
+    if not isinstance(settings.revisit, ByValue):
+        return None
+    return PageValues(pages, settings.revisit, tuple(settings.revisit_rules))

@@ -98,7 +98,8 @@ def restore_columns(frontier: Frontier) -> Checkpoint | None:
 def restore_dates(frontier: Frontier, now: float) -> None:
     """Let pages that changed after their last visit wait again, and apply due dates that were set from outside."""
     pages = frontier.pages
-    for place in pages.frames.of_kind(HINT):
+    # By value, hints are part of the dates.
+    for place in () if frontier.values is not None else pages.frames.of_kind(HINT):
         hint = pages.frames.frame(place)
         page = hint.page
         if pages.states[page] != CRAWLED or page in frontier.queue or page in frontier.lost:
@@ -117,15 +118,15 @@ def restore_dates(frontier: Frontier, now: float) -> None:
 
 
 def pages_set_outside(pages: Pages) -> set[int]:
-    """The pages to which a hint, a reload or a due date came after their last answer."""
-    last = _overruled(pages, 0)
+    """The pages to which a reload or a due date came after their last answer and their last hint."""
+    last = _overruled(pages, 0, RELOAD)
     for place in pages.frames.of_kind(DUE):
         page = pages.frames.frame(place).page
         last[page] = max(place, last.get(page, 0))
     numbers = np.array(list(last), np.uint32)
     later = _last_answers(pages, numbers) <= np.array(list(last.values()), np.int64)
-    outside: list[int] = numbers[later].tolist()
-    return set(outside)
+    hints, outside = _overruled(pages, 0, HINT), numbers[later].tolist()
+    return {page for page in outside if last[page] > hints.get(page, -1)}
 
 
 def _find_traps(frontier: Frontier, first: int, end: int) -> None:
@@ -286,7 +287,7 @@ def _due_dates(pages: Pages) -> list[tuple[int, float]]:
     numbers, places, dates = numbers[last], places[last], frames["record"]["date"][last]
     states = pages.states[numbers]
     holds = (places >= _last_answers(pages, numbers)) & np.isin(states, WAITING)
-    overruled = _overruled(pages, int(places.min()))
+    overruled = _overruled(pages, int(places.min()), RELOAD, HINT)
     return [
         (page, date)
         for page, date, place in zip(
@@ -315,10 +316,10 @@ def _last_answers(pages: Pages, some: UInt32Array) -> Int64Array:
     return places
 
 
-def _overruled(pages: Pages, begin: int) -> dict[int, int]:
-    """Pages with a reload or a hint from byte ``begin`` of the log on, and the place of the last of these events."""
+def _overruled(pages: Pages, begin: int, *kinds: int) -> dict[int, int]:
+    """Pages with reloads or hints (``kinds``) from byte ``begin`` of the log on, and the place of the last of them."""
     last: dict[int, int] = {}
-    for place in pages.frames.of_kind(RELOAD, HINT, begin=begin):
+    for place in pages.frames.of_kind(*kinds, begin=begin):
         frame = pages.frames.frame(place)
         if frame.kind == HINT:
             last[frame.page] = place

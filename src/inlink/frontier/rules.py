@@ -21,7 +21,7 @@ against loops may keep the ``-`` that it has in ``regex-urlfilter.txt``.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
@@ -99,7 +99,7 @@ class Rules:
         check_fields(self, "rules.")
         for what in ("hosts", "domains"):
             if getattr(self, what) is not None:
-                names = tuple(_host_named(what, name) for name in getattr(self, what))
+                names = tuple(host_named(what, name) for name in getattr(self, what))
                 object.__setattr__(self, what, names)
         # Compile the rules now, so that an invalid rule raises its error here.
         _ = self._allow, self._deny
@@ -129,7 +129,7 @@ class Rules:
             return f"deeper than {counted(self.max_depth, 'link')} from a seed"
         if len(url) > MAX_LENGTH:
             return f"longer than {MAX_LENGTH:,} bytes"
-        host = _host_of(url)
+        host = host_of(url)
         if self._within is not None and self._within.fitting(url, host) is None:
             return "outside the hosts and domains of this crawl"
         if self.deny and (rule := self._deny.fitting(url, host)) is not None:
@@ -139,21 +139,21 @@ class Rules:
         return None
 
     @cached_property
-    def _allow(self) -> "_Group":
-        return _Group.from_rules("allow", self.allow)
+    def _allow(self) -> "RuleGroup":
+        return RuleGroup.from_rules("allow", self.allow)
 
     @cached_property
-    def _deny(self) -> "_Group":
-        return _Group.from_rules("deny", self.deny)
+    def _deny(self) -> "RuleGroup":
+        return RuleGroup.from_rules("deny", self.deny)
 
     @cached_property
-    def _within(self) -> "_Group | None":
+    def _within(self) -> "RuleGroup | None":
         if self.hosts is None and self.domains is None:
             return None
-        return _Group(frozenset(self.hosts or ()), frozenset(self.domains or ()), ())
+        return RuleGroup(frozenset(self.hosts or ()), frozenset(self.domains or ()), ())
 
 
-class _Group(msgspec.Struct, frozen=True):
+class RuleGroup(msgspec.Struct, frozen=True):
     """A group of rules that matches if any rule does. Thousands of hosts cost no more than a single host."""
 
     hosts: frozenset[str]
@@ -161,21 +161,31 @@ class _Group(msgspec.Struct, frozen=True):
     patterns: tuple[Pattern, ...]
 
     @classmethod
-    def from_rules(cls, what: str, rules: Sequence[str]) -> "_Group":
+    def from_rules(cls, what: str, rules: Iterable[str]) -> "RuleGroup":
+        """Make a group of rules. Messages call the setting ``what``.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If a regular expression or a host name is invalid.
+        """
         hosts, domains, patterns = set(), set(), []
         for text in rules:
             kind, _, name = text.partition(":")
             if kind == "host":
-                hosts.add(_host_named(what, name))
+                hosts.add(host_named(what, name))
             elif kind == "domain":
-                domains.add(_host_named(what, name))
+                domains.add(host_named(what, name))
             else:
                 nutch = what == "deny" and text == "-" + NUTCH_LOOPS
                 patterns.append(compiled(NUTCH_LOOPS if nutch else text, what))
         return cls(frozenset(hosts), frozenset(domains), tuple(patterns))
 
     def fitting(self, url: str, host: str) -> str | None:
-        """Return the rule that matches, or None if no rule matches."""
+        """Return the rule that matches: that of the host, else of its closest domain, else the first expression.
+
+        Return None if no rule matches. ``host`` is the URL's host, as :func:`host_of` returns it.
+        """
         if host in self.hosts:
             return f"host:{host}"
         if self.domains:
@@ -190,17 +200,23 @@ class _Group(msgspec.Struct, frozen=True):
         return None
 
 
-def _host_named(what: str, name: str) -> str:
-    """Return a host name in canonical form."""
+def host_named(what: str, name: str) -> str:
+    """Return a host name in canonical form.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If it is not a host name. The message calls the setting ``what``.
+    """
     form = None if re.search(r"[/?#@*\\\s]", name) else canonical(f"http://{name}/")
-    host = "" if form is None else _host_of(form)
+    host = "" if form is None else host_of(form)
     # The second form is that of a name with a trailing dot, such as "example.org.".
     if not host or form not in (f"http://{host}/", f"http://{host}./"):
         raise ParameterError(f"{what}: {name!r} is not a host name; give it without scheme, port and path")
     return host
 
 
-def _host_of(url: str) -> str:
+def host_of(url: str) -> str:
     """Return the host of a canonical URL, without port and trailing dot."""
     host = url.split("/", 3)[2] if url.count("/") >= 3 else ""
     name, colon, port = host.rpartition(":")

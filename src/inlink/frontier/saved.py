@@ -10,7 +10,6 @@ and all waiting pages get new keys.
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -171,7 +170,7 @@ def restore_values(frontier: "Frontier") -> None:
     kept = None if checkpoint is None else checkpoint.meta.get("values")
     if values.ranks is None:
         values.ranks = frontier.published_ranks()
-    if kept is None or kept["schedule"] != asdict(values.schedule):
+    if kept is None or kept.get("plan") != values.plan():
         checkpoint = None
     values.restore(checkpoint, values.ranks)
 

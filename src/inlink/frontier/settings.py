@@ -8,6 +8,7 @@ A new setting is one line here and a parameter of :class:`inlink.Crawl`; ``make 
 for a part that is missing.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -19,7 +20,7 @@ from inlink.base.declare import (
     parameters_of,
 )
 from inlink.base.settings import NO_LIMIT
-from inlink.frontier.revisit import Schedule
+from inlink.frontier.revisit import Schedule, revisit_rules
 from inlink.frontier.rules import Rules
 from inlink.urls.canonical import UrlRules
 
@@ -173,6 +174,13 @@ class Settings:
     revisit: Annotated[Schedule | None, Parameter("When crawled pages are fetched again.", none="never")] = (
         None
     )
+    revisit_rules: Annotated[
+        Sequence[str],
+        Parameter(
+            "Intervals by host or URL, for any schedule: a pattern as in `rules.deny`, a blank, and `SECONDS` or "
+            "`LEAST..MOST`. A text is the name of a file of such lines."
+        ),
+    ] = ()
     url_rules: Annotated[
         UrlRules | None,
         Parameter("Further rules for the canonical form of URLs.", none="the standard form", fixed=True),
@@ -238,6 +246,12 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        revisit_rules(tuple(self.revisit_rules))
+
+    @property
+    def revisits(self) -> bool:
+        """Whether crawled pages are fetched again: by a schedule, or by a rule for their intervals."""
+        return self.revisit is not None or bool(self.revisit_rules)
 
 
 GROUPS: dict[str, type] = {"politeness": Politeness, "rules": Rules, "url_rules": UrlRules}

@@ -1,14 +1,18 @@
-"""Compute when a crawled page is due again: pass its visits from the log to a schedule, oldest first."""
+"""Compute when a crawled page is due again: pass its visits from the log to a schedule, oldest first.
+
+Then a rule for the page bounds the time since its last visit. The schedule's own interval stays as it is.
+"""
 
 from collections.abc import Iterator
 from itertools import islice
+from math import inf
 
 import numpy as np
 
 from inlink.errors import FolderError
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.restoring import pages_set_outside, restore_dates
-from inlink.frontier.revisit import History, Schedule
+from inlink.frontier.revisit import History, Schedule, StoredSchedule
 from inlink.store.format import CRAWLED, LEASED, VISIT, VisitRecord, struct_of
 from inlink.store.log import EVENTS
 from inlink.store.page import Frame
@@ -44,7 +48,7 @@ def visits_of(pages: Pages, page: int) -> Iterator[tuple[Frame, VisitRecord]]:
         place = visit.previous - 1 if visit.previous else None
 
 
-def plan_visit(frontier: Frontier, page: int, schedule: Schedule) -> None:
+def plan_visit(frontier: Frontier, page: int, schedule: Schedule | None) -> None:
     """Plan the next visit of a page that was just crawled.
 
     The interval in force is computed from all visits, so it need not be stored.
@@ -56,12 +60,29 @@ def plan_visit(frontier: Frontier, page: int, schedule: Schedule) -> None:
         values.due[page] = date
         frontier.plan(page, date)
         return
+    url = pages.url(page)
+    rule = frontier.revisit_rules.of(url)
+    if rule.least == rule.most:
+        schedule = None
+    elif isinstance(schedule, StoredSchedule):
+        # Its code is not imported, so the time that a rule would bound is not known.
+        return
     chain = [
         (frame.time, frame.status, visit.first_crawl, visit.crawls, visit.changes)
-        for frame, visit in islice(visits_of(pages, page), MOST)
+        for frame, visit in islice(visits_of(pages, page), 1 if schedule is None else MOST)
     ]
-    due, interval, changed_at, last_changes = None, 0.0, None, 0
-    url = pages.url(page)
+    wait = inf if schedule is None else _wait(schedule, chain, url)
+    wait = min(max(wait, rule.least), rule.most)
+    if wait < inf:
+        frontier.plan(page, chain[0][0] + wait)
+
+
+def _wait(schedule: Schedule, chain: list[tuple[float, int, float, int, int]], url: str) -> float:
+    """The seconds after which a schedule fetches a page again; infinity for never.
+
+    ``chain`` has the time, status, first crawl, number of crawls and of changes of each visit, the latest first.
+    """
+    wait, interval, changed_at, last_changes = inf, 0.0, None, 0
     for time, status, first, crawls, changes in reversed(chain):
         modified = None if crawls == 1 else changes > last_changes
         if modified:
@@ -71,12 +92,11 @@ def plan_visit(frontier: Frontier, page: int, schedule: Schedule) -> None:
             History(first, time, crawls, changes, modified, interval, status or None, changed_at, url)
         )
         interval = answer.interval
-        due = None if answer.due_in is None else time + answer.due_in
-    if due is not None:
-        frontier.plan(page, due)
+        wait = inf if answer.due_in is None else answer.due_in
+    return wait
 
 
-def plan_visits(frontier: Frontier, schedule: Schedule) -> None:
+def plan_visits(frontier: Frontier, schedule: Schedule | None) -> None:
     """Plan the next visits of all crawled pages that do not wait yet."""
     values = frontier.values
     if values is not None:
@@ -135,5 +155,5 @@ def plan_anew(frontier: Frontier, schedule: Schedule | None, now: float) -> None
         if page in queue:
             queue.withhold(page, now)
     restore_dates(frontier, now)
-    if schedule is not None:
+    if frontier.settings.revisits:
         plan_visits(frontier, schedule)

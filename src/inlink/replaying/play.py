@@ -198,7 +198,7 @@ class _Player:
         self, web: Web, crawl: Crawl, clock: VirtualClock, task: ReplayTask, changes: Changes | None
     ) -> None:
         self._web, self._crawl, self._clock, self._task, self._changes = web, crawl, clock, task, changes
-        self._start, self._revisits = clock.now, crawl.settings.revisit is not None
+        self._start, self._revisits = clock.now, crawl.settings.revisits
         self._copy: tuple[int, float] = NO_PAGE, np.inf
         self._copies: list[tuple[int, float]] = []
         self._urls, self._number = web.urls, {url: page for page, url in enumerate(web.urls)}

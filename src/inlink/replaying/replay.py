@@ -228,10 +228,12 @@ class Replaying:
             # A crawl begins at its trusted pages too.
             self._sets = [np.union1d(seeds, np.array(list(self._trusted), np.uint32)) for seeds in self._sets]
         self._fresh = plan.changes is not None or has_changes(web)
-        if plan.settings.get("revisit") is not None and not self._fresh:
+        revisits = plan.settings.get("revisit") is not None or plan.settings.get("revisit_rules")
+        if revisits and not self._fresh:
             raise ParameterError(
                 f"{web.name} does not know when pages change, so revisits find nothing: "
-                "give `changes`, the mean seconds between two changes of a page, or leave `revisit` out"
+                "give `changes`, the mean seconds between two changes of a page, or leave `revisit` and "
+                "`revisit_rules` out"
             )
         self._starts = [self._start(web, seeds) for seeds in self._sets]
         if not all(start.pages for start in self._starts):

@@ -51,7 +51,7 @@ def spider_settings(settings: BaseSettings, crawl: Settings) -> SpiderSettings:
     rows, given = parameters_of(SpiderSettings), _given(settings)[0]
     # A delay that the user has set must not end the crawl after one page.
     wait = max(rows["max_wait"].default, 2 * crawl.politeness.delay)
-    found: dict[str, Any] = {"max_wait": wait if crawl.revisit is None else None}
+    found: dict[str, Any] = {"max_wait": None if crawl.revisits else wait}
     for name, row in rows.items():
         place = PREFIX + name.upper()
         if place in given:
