@@ -311,6 +311,7 @@ print("read", len(bodies))
 """
 
 
+@pytest.mark.slow
 def test_nothing_is_read_behind_the_end():
     dice = Random(1)
     bodies = [written(wat(dice), dice, 0.01).encode() for _ in range(4)]
