@@ -27,16 +27,25 @@ Done = subprocess.CompletedProcess[str]
 
 
 def inlink(
-    *given: object, cwd: Path, code: int | None = 0, stdin: str = "", merged: bool = False, **env: str
+    *given: object,
+    cwd: Path,
+    code: int | None = 0,
+    stdin: str = "",
+    merged: bool = False,
+    program: str = "inlink",
+    **env: str,
 ) -> Done:
-    """Run a command. Check its exit code if ``code`` is a number. If ``merged`` is true, stdout includes stderr."""
+    """Run a command of ``inlink`` or of ``scrapy``.
+
+    Check its exit code if ``code`` is a number. If ``merged`` is true, stdout includes stderr.
+    """
     arguments = list(map(str, given))
     with ExitStack() as stack:
         files = [stack.enter_context(tempfile.NamedTemporaryFile("w+", buffering=1)) for _ in range(3)]
         files[0].write(stdin)
         files[0].flush()
         job = {
-            "argv": arguments,
+            "argv": [program, *arguments],
             "cwd": str(cwd),
             "env": {**os.environ, **env},
             "files": [files[0].name, files[1].name, files[1 if merged else 2].name],
@@ -98,7 +107,13 @@ def _serve() -> None:
     with suppress(ImportError):
         import scrapy
 
-        for room in ("core.downloader", "downloadermiddlewares", "spidermiddlewares", "extensions"):
+        for room in (
+            "commands",
+            "core.downloader",
+            "downloadermiddlewares",
+            "spidermiddlewares",
+            "extensions",
+        ):
             for module in iter_modules([f"{scrapy.__path__[0]}/{room.replace('.', '/')}"]):
                 if module.name != "statsmailer":  # It is deprecated.
                     import_module(f"scrapy.{room}.{module.name}")
@@ -120,13 +135,15 @@ def _serve() -> None:
             os.environ.update(job["env"])
             for number, name in enumerate(job["files"]):
                 os.dup2(os.open(name, os.O_RDWR | os.O_APPEND), number)
-            sys.argv = ["inlink", *job["argv"]]
+            sys.argv = job["argv"]
             # `python -m inlink` adds this folder too.
             sys.path.insert(0, job["cwd"])
             try:
+                if sys.argv[0] == "scrapy":
+                    import_module("scrapy.cmdline").execute()
                 main()
             except SystemExit as end:
-                if "crawl" in sys.argv:
+                if "crawl" in sys.argv or sys.argv[0] == "scrapy":
                     raise
                 # A normal shutdown of the interpreter would take most of the time of a short command.
                 atexit._run_exitfuncs()

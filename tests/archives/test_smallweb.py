@@ -141,7 +141,8 @@ def test_its_shape_is_that_of_a_web():
     relevant = web.relevant()
     assert 0.05 < len(relevant) / 2000 <= 0.1
     assert len({urlsplit(url).hostname for url in relevant}) > 5
-    near = [link in relevant for url in relevant for link in web.links(url) if link in web.pages()]
+    pages = web.pages()
+    near = [link in relevant for url in relevant for link in web.links(url) if link in pages]
     assert 0.35 < sum(near) / len(near) < 0.8  # a page's links keep to its topic, not all of them
     text = {url: web.html(web.node(url)) for url in web.pages() - set(web.of_kind("huge"))}
     said = {url for url, page in text.items() if len(re.findall(r"\b(bee|honey|hive)\b", page)) >= 2}
@@ -152,7 +153,7 @@ def test_its_shape_is_that_of_a_web():
     assert 0.05 < plain / len(anchors) < 0.3
     farm = web.of_kind("farm")
     assert all(len(set(web.links(url)) & set(farm)) >= 15 for url in farm)
-    inlinks = Counter(link for url in web.pages() for link in web.links(url))
+    inlinks = Counter(link for url in pages for link in web.links(url))
     assert max(inlinks.values()) > 50  # hubs' opposites
 
 

@@ -151,8 +151,9 @@ def test_each_run_goes_on_behind_the_last(tmp_path):
     check(path)
 
 
+@pytest.mark.slow
 def test_a_cut_end_is_cut_off_wherever_it_was_cut(tmp_path, monkeypatch):
-    monkeypatch.setattr("os.fsync", lambda _: None)  # two thousand of them take half a minute
+    monkeypatch.setattr("os.fsync", lambda _: None)  # Each waits for the disk.
     path = tmp_path / "a.warc.gz"
     # the second body is a WARC itself and cannot be packed: nothing of it may be taken for the end
     write(path, ("http://a.example/", b"one"))
@@ -166,7 +167,8 @@ def test_a_cut_end_is_cut_off_wherever_it_was_cut(tmp_path, monkeypatch):
             walk.read_to_end()
             ends.append(walk.get_record_offset() + walk.get_record_length())
     assert ends[-1] == len(whole)
-    for cut in range(len(whole)):
+    around_ends = {end + step for end in ends[:-1] for step in range(-9, 10)}
+    for cut in sorted({*range(0, len(whole), 3), len(whole) - 1, *around_ends} - {*range(-9, 0)}):
         path.write_bytes(whole[:cut])
         with WarcFile(path, "x"):
             pass
@@ -222,6 +224,7 @@ def test_two_cannot_write_one_file(tmp_path):
         pass
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_grow_stays_whole(tmp_path):
     path = tmp_path / "a.warc.gz"
     script = """

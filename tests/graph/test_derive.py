@@ -1,3 +1,5 @@
+from functools import cache
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -122,12 +124,17 @@ def reverse(host: str) -> str:
     return ".".join(reversed(host.split(".")))
 
 
+@cache
+def suffix_list() -> PublicSuffixList:
+    return PublicSuffixList(only_icann=True)
+
+
 def twin(host: str, level: str) -> str | None:
     """The reversed host or domain of a host as it is written, by the public suffix list alone."""
     host = host.lower().replace("münchen", "xn--mnchen-3ya").partition(":")[0].removesuffix(".")
     if host not in PLAIN_HOSTS:
         return None
-    return reverse(host if level == "host" else PublicSuffixList(only_icann=True).privatesuffix(host))
+    return reverse(host if level == "host" else suffix_list().privatesuffix(host))
 
 
 @st.composite

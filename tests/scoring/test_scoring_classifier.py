@@ -3,7 +3,6 @@ import sys
 import zipfile
 
 import pytest
-import skops.io
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -35,6 +34,13 @@ def page(text, title=""):
     return read_page(f"<title>{title}</title><body>{text}".encode(), "https://example.org/")
 
 
+def dump(model, path):
+    # This imports all of scikit-learn, which takes two seconds in each process that collects the tests.
+    import skops.io
+
+    skops.io.dump(model, path)
+
+
 def trained(classes, *first):
     model = make_pipeline(*first, TfidfVectorizer(), LogisticRegression(C=100))
     return model.fit(SEA + LAND, [classes[0]] * 4 + [classes[1]] * 4)
@@ -43,7 +49,7 @@ def trained(classes, *first):
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     path = tmp_path_factory.mktemp("models") / "model.skops"
-    skops.io.dump(trained([1, 0]), path)
+    dump(trained([1, 0]), path)
     return path
 
 
@@ -67,7 +73,7 @@ def test_the_class_that_is_sought(model, tmp_path):
         ):
             Classifier(model, positive)
     three = make_pipeline(TfidfVectorizer(), LogisticRegression())
-    skops.io.dump(three.fit(SEA + LAND, ["sea"] * 4 + ["land"] * 2 + ["air"] * 2), tmp_path / "three.skops")
+    dump(three.fit(SEA + LAND, ["sea"] * 4 + ["land"] * 2 + ["air"] * 2), tmp_path / "three.skops")
     with pytest.raises(ParameterError, match="air, land, sea"):
         Classifier(tmp_path / "three.skops")
     scorer = Classifier(tmp_path / "three.skops", "sea")
@@ -76,10 +82,10 @@ def test_the_class_that_is_sought(model, tmp_path):
 
 def test_types_that_are_not_trusted_are_refused_by_name(tmp_path):
     path = tmp_path / "upper.skops"
-    skops.io.dump(trained([1, 0], Upper()), path)
+    dump(trained([1, 0], Upper()), path)
     with pytest.raises(InputError, match=rf"upper.skops: .*not trusted: {__name__}\.Upper\. Use"):
         Classifier(path)
-    skops.io.dump(make_pipeline(FunctionTransformer(exec), TfidfVectorizer()), path)
+    dump(make_pipeline(FunctionTransformer(exec), TfidfVectorizer()), path)
     with pytest.raises(InputError, match=r"not trusted: builtins\.exec"):
         Classifier(path)
 
@@ -90,7 +96,7 @@ def test_objects_that_are_no_classifiers_of_texts_are_refused(tmp_path):
     no_chances = make_pipeline(TfidfVectorizer(), LinearSVC()).fit(SEA + LAND, [1] * 4 + [0] * 4)
     unfitted = make_pipeline(TfidfVectorizer(), LogisticRegression())
     for thing in (numbers, no_chances, unfitted, TfidfVectorizer().fit(SEA), [1, 2], {"a": 3}):
-        skops.io.dump(thing, path)
+        dump(thing, path)
         with pytest.raises(InputError, match=r"x\.skops: not a text classifier"):
             Classifier(path)
 

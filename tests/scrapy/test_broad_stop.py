@@ -120,7 +120,7 @@ def test_kill_9_at_any_moment(tmp_path, seed):
     """Killed again and again: what the crawl knows as crawled is in each file, and in the end all is everywhere."""
     moments = random.Random(seed)
     with Site(tree(delay=0.005)) as site:
-        for _ in range(3):
+        for _ in range(2):
             before = len(site.paths())
             with begin(f"{site.root}/1", *OPTIONS, "--delay", 0, cwd=tmp_path) as run:
                 site.wait_for(before + moments.randrange(1, 14))

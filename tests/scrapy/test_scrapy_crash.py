@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from crawlcommand import inlink
 from inlink.cli import commands
 from inlink.crawl.crawl import Crawl
 from sites import Answer, Asked, Site, html, web
@@ -385,9 +386,7 @@ def test_seeds_from_a_file_and_while_it_runs(tmp_path, nursery):
     with Site({f"/{k}": html() for k in range(6)}) as site:
 
         def seeded(_: Asked) -> Answer:
-            command = [sys.executable, "-m", "inlink", "-q", "seed", str(tmp_path / "c"), "-"]
-            run = subprocess.run(command, input=site.url("/5").encode(), capture_output=True)
-            assert run.returncode == 0, run.stderr
+            inlink("-q", "seed", tmp_path / "c", "-", cwd=tmp_path, stdin=site.url("/5"))
             site.wait_for_path("/5")  # the crawl looks once a second
             return html()
 

@@ -2,8 +2,6 @@
 
 import asyncio
 import gc
-import subprocess
-import sys
 import textwrap
 import weakref
 from collections.abc import Iterator
@@ -16,10 +14,10 @@ from scrapy.crawler import Crawler as ScrapyCrawler
 from scrapy.exceptions import CloseSpider, DontCloseSpider, DropItem
 from scrapy.http import Response
 
+from crawlcommand import inlink
 from inlink.crawl.crawl import Crawl
 from inlink.scrapy.signals import page_reported
 from inlink.scrapy.visits import Visit
-from patience import PATIENCE
 from sites import Answer, Site, html, moved, web
 from spiderruns import Quiet, Walker, crawl, hrefs, pages_of
 
@@ -357,14 +355,8 @@ def test_commands_of_scrapy_leave_the_crawl_alone(tmp_path):
                 if crawl_ is not None:
                     crawl_.seed(["http://example.org/"])
                 for words, expected in commands:
-                    done = subprocess.run(
-                        [sys.executable, "-m", "scrapy", *(w.replace("SITE", site.url("/")) for w in words)],
-                        cwd=tmp_path,
-                        capture_output=True,
-                        text=True,
-                        timeout=PATIENCE,
-                    )
-                    assert done.returncode == 0, (words, done.stderr)
+                    given = [word.replace("SITE", site.url("/")) for word in words]
+                    done = inlink(*given, program="scrapy", cwd=tmp_path)
                     assert expected in done.stdout + done.stderr * (words[0] == "check"), (words, done)
                     assert "Traceback" not in done.stderr, (words, done.stderr)
                     assert (tmp_path / "mycrawl").exists() is running

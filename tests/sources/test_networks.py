@@ -11,7 +11,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import inlink
@@ -26,7 +26,6 @@ from strategies import arcs
 _HOSTILE = "</script><script>alert(1)</script> <!-- &lt;b&gt; a\"b a'b \u2028x @data@ %3Cb%3E"
 HOSTILE = [*_HOSTILE.split(" "), ""]
 TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=8) | st.sampled_from(HOSTILE)
-QUICK = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite
@@ -53,7 +52,6 @@ def same(found: Any, graph: Graph, *, label: str) -> None:
         assert [found.nodes[k][label] for k in range(graph.num_nodes)] == list(graph.names)
 
 
-@QUICK
 @given(named())
 def test_networkx_reads_the_json(tmp_path_factory, graph: Graph):
     path = tmp_path_factory.mktemp("json") / "g.json"
@@ -63,7 +61,6 @@ def test_networkx_reads_the_json(tmp_path_factory, graph: Graph):
     assert [node["rank"] for node in value["nodes"]] == np.linspace(0, 1, graph.num_nodes).tolist()
 
 
-@QUICK
 @given(named(TEXT.filter(lambda text: not set(text) & set('"\\'))))
 def test_networkx_reads_the_pajek(tmp_path_factory, graph: Graph):
     path = tmp_path_factory.mktemp("pajek") / "g.net"
@@ -82,7 +79,6 @@ def test_networkx_reads_the_pajek(tmp_path_factory, graph: Graph):
         assert weights == edges(graph)
 
 
-@QUICK
 @given(named())
 def test_networkx_and_inlink_read_the_gml(tmp_path_factory, graph: Graph):
     path = tmp_path_factory.mktemp("gml") / "g.gml"
@@ -106,7 +102,6 @@ def test_networkx_and_inlink_read_the_gml(tmp_path_factory, graph: Graph):
         assert list(back.nodes) == list(graph.nodes)
 
 
-@QUICK
 @given(named())
 def test_the_dot_has_each_node_and_arc(tmp_path_factory, graph: Graph):
     path = tmp_path_factory.mktemp("dot") / "g.dot"
@@ -187,7 +182,6 @@ def data_of(path: Path) -> Any:
     return json.loads(found[1])
 
 
-@QUICK
 @given(named(), st.integers(1, 5), st.booleans())
 def test_the_page_has_the_best_nodes(tmp_path_factory, graph: Graph, most: int, centred: bool):
     path = tmp_path_factory.mktemp("html") / "g.html"
