@@ -58,7 +58,7 @@ def test_discovered_urls_have_a_status_each(tmp_path):
 
 
 def test_limits_hold_and_lose_nothing(tmp_path):
-    with crawl_at(tmp_path / "c", lambda: 5.0) as crawl:
+    with crawl_at(tmp_path / "c", lambda: 5.0, policy="first-come") as crawl:
         fill(crawl)
         session, seen = crawl.desk.hello("one").number, []
 

@@ -347,6 +347,39 @@ def test_sitemaps(world):
     assert world.urls() == [A]
 
 
+@pytest.mark.parametrize("by", ["host", "domain"])
+def test_only_answers_let_a_host_have_more_than_eight_open_leases(world, by):
+    polite = Politeness(by=by, delay=0.0, in_flight=20)
+    crawl = world.open(policy="host-diverse", politeness=polite)
+    hosts = ["http://a.com/", "http://www.a.com/" if by == "domain" else "http://a.com/"]
+    urls = [f"{hosts[k % 2]}{k}" for k in range(300)]
+    crawl.seed(urls)
+    leases, answered, limits = [], 0, set()
+    for number in range(100):
+        leases += crawl.next(99)
+        limits.add(limit := min(20, max(8, answered)))
+        host = crawl.why(urls[-2]).host
+        assert len(leases) == host.in_flight == host.in_flight_limit == limit
+        if number % 7 == 6:
+            crawl = world.again()
+        lease = leases.pop(0)
+        answered += number % 4 != 3
+        if number % 4 == 0:
+            crawl.crawled(lease)
+        elif number % 4 == 1:
+            crawl.failed(lease, status=404)
+        elif number % 4 == 2:
+            leases.append(crawl.redirected(lease, f"{A}to/{number}"))
+        else:
+            crawl.release(lease)
+    assert limits == set(range(8, 21))
+    world.lose(1e6)
+    while crawl.due_in() is not None:
+        for lease in crawl.next(99):
+            crawl.crawled(lease)
+    assert set(map(world.state, urls)) == {"crawled", "gone", "merged"}
+
+
 @pytest.mark.parametrize("policy", ["pagerank", "host-diverse", "hits", "hits-by-score"])
 def test_revisits_between_two_rankings_leave_ranks_as_they_are(tmp_path, policy):
     """Otherwise, each visit would raise the ranks of all pages of a cycle."""
@@ -365,9 +398,10 @@ def test_revisits_between_two_rankings_leave_ranks_as_they_are(tmp_path, policy)
 
         def ranks_after(count: int) -> list[float]:
             while count:
-                for lease in crawl.next(count):
-                    crawl.crawled(lease, links[lease.url], score=0.5)
-                    count -= 1
+                while leases := crawl.next(count):
+                    for lease in leases:
+                        crawl.crawled(lease, links[lease.url], score=0.5)
+                    count -= len(leases)
                 clock.advance(60.0)
             return frontier_in(crawl).policy.ranks(np.arange(12, dtype=np.uint32)).tolist()
 

@@ -108,9 +108,14 @@ def test_scores_below_0_are_ordered(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("in_flight", "shown"), [(3, "0 of at most 3 being fetched"), (NO_LIMIT, "0 being fetched")]
+    ("policy", "in_flight", "shown"),
+    [
+        ("pagerank", 3, "0 of at most 3 being fetched"),
+        ("pagerank", NO_LIMIT, "0 being fetched"),
+        ("host-diverse", NO_LIMIT, "0 of at most 8 being fetched"),
+    ],
 )
-def test_a_limit_that_is_none_is_not_shown(tmp_path, in_flight, shown):
-    crawl = opened(tmp_path / "c", VirtualClock(), politeness={"in_flight": in_flight})
+def test_a_limit_that_is_none_is_not_shown(tmp_path, policy, in_flight, shown):
+    crawl = opened(tmp_path / "c", VirtualClock(), policy=policy, politeness={"in_flight": in_flight})
     crawl.seed(NAMES[:1])
     assert f" {shown}, " in str(crawl.why(NAMES[0]))

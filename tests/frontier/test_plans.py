@@ -19,7 +19,7 @@ def _small_steps(monkeypatch):
 
 def crawled(folder, clock):
     """A crawl whose pages are all due again after 100 seconds."""
-    crawl = opened(folder, clock, revisit=FixedInterval(100.0), politeness=EAGER)
+    crawl = opened(folder, clock, policy="first-come", revisit=FixedInterval(100.0), politeness=EAGER)
     crawl.seed(PAGES)
     for lease in crawl.next(len(PAGES)):
         crawl.crawled(lease)

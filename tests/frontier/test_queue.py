@@ -38,6 +38,7 @@ class Twin:
     polite: Politeness
     newest: bool = False
     sharing: str = "none"
+    first_leases: int = NO_LIMIT
     keys: dict[int, float] = field(default_factory=dict)
     turns: int = 0
 
@@ -49,7 +50,8 @@ class Twin:
 
     def open(self, slot: int) -> bool:
         host = self.hosts[slot]
-        return host.flying < self.polite.in_flight and host.budget > 0 and self.left[self.domains[slot]] > 0
+        most = min(self.polite.in_flight, max(self.first_leases, host.taken - host.flying))
+        return host.flying < most and host.budget > 0 and self.left[self.domains[slot]] > 0
 
     def rank(self, page: int) -> tuple[float, ...]:
         """The lowest comes next."""
@@ -139,25 +141,33 @@ def rekey_some(queue, keys, now):
     POLITE,
     st.booleans(),
     st.sampled_from(["none", "shared", "turns"]),
+    st.sampled_from([1, 2, 3, NO_LIMIT]),
     st.lists(STEPS, max_size=30),
     st.sampled_from([LEAF, 1 << 14]),
 )
 @example(
-    [0] * PAGES, [0] * 6, EASY, True, "none", [("place", [(k, 0.5) for k in range(20)]), ("take", 6)], LEAF
+    [0] * PAGES,
+    [0] * 6,
+    EASY,
+    True,
+    "none",
+    NO_LIMIT,
+    [("place", [(k, 0.5) for k in range(20)]), ("take", 6)],
+    LEAF,
 )
-def test_queue_is_a_sorted_list(hosts, domains, polite, newest, sharing, steps, at_a_time):
+def test_queue_is_a_sorted_list(hosts, domains, polite, newest, sharing, first, steps, at_a_time):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(queue_module, "_AT_A_TIME", at_a_time)
-        compare_with_twin(hosts, domains, polite, newest, sharing, steps)
+        compare_with_twin(hosts, domains, polite, newest, sharing, first, steps)
 
 
-def compare_with_twin(hosts, domains, polite, newest, sharing, steps):
-    queue = make_queue([*hosts, 5], polite, domains, newest=newest, sharing=sharing)
+def compare_with_twin(hosts, domains, polite, newest, sharing, first, steps):
+    queue = make_queue([*hosts, 5], polite, domains, newest=newest, sharing=sharing, first_leases=first)
     if queue.by_domain:  # a slot is a domain
         slots, of_slots = [domains[host] for host in hosts], list(range(max(domains) + 1))
     else:
         slots, of_slots = hosts, domains
-    twin = Twin(slots, of_slots, polite, newest, sharing)
+    twin = Twin(slots, of_slots, polite, newest, sharing, first)
     count, now, flying = len(of_slots), 0.0, []
     for what, *given_ in steps:
         if what == "place":
@@ -400,6 +410,22 @@ def test_in_flight_and_budgets():
     assert queue.take(27, 1e9)[1].tolist() == []
     assert queue.due_in(1e9) is None
     assert len(queue) == 27 - 8
+
+
+def test_a_slot_has_few_open_leases_until_leases_have_ended():
+    queue = make_queue([0] * 99 + [1] * 4, Politeness(delay=0.0, in_flight=6), first_leases=2)
+    put(queue, list(range(103)), [1.0] * 99 + [0.5] * 4, 0.0)
+    open_leases = []
+    for _ in range(9):
+        taken = queue.take(99, 0.0)[1].tolist()
+        assert taken[taken.count(0) :] == [1] * taken.count(1)
+        open_leases.append(int(queue.rows[0]["flying"]))
+        assert open_leases[-1] == queue.most_leases(queue.rows[0])
+        assert queue.free_in(0, 0.0) is None
+        assert not queue.are_open()[0]
+        queue.end_fetch(0, 0.0)
+    assert open_leases == [2, 2, 2, 3, 4, 5, 6, 6, 6]
+    assert queue.rows[1]["flying"] == 2
 
 
 def test_without_limits_budgets_do_not_run_out():

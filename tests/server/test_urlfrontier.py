@@ -175,7 +175,7 @@ def test_calls_that_look(tmp_path):
 
 
 def test_calls_that_steer_and_a_restart(tmp_path):
-    with frontier(tmp_path / "crawl") as client:
+    with frontier(tmp_path / "crawl", policy="first-come") as client:
         client.put_batch(*(client.info(f"http://h{k % 5}.example/{k:02d}") for k in range(50)))
         assert client.ask("GetActive").state
         client.ask("SetActive", state=False)

@@ -209,7 +209,8 @@ ANSWERS: list[dict] = [
 @pytest.mark.parametrize("revisit", [None, FixedInterval(1.0)])
 def test_date_zero_ends_a_date(tmp_path, leased, revisit):
     """After any answer with a date, an answer with date 0 ends it, whether or not a client holds the URL."""
-    with frontier(clients=tmp_path / "clients", revisit=revisit, retry_seconds=0.0) as client:
+    settings = {"policy": "date", "revisit": revisit, "retry_seconds": 0.0}
+    with frontier(clients=tmp_path / "clients", **settings) as client:
         pairs = list(itertools.product(range(len(ANSWERS)), range(len(ANSWERS)), (1, NOW + DAY)))
         urls = {pair: f"{SITE}/{'-'.join(map(str, pair))}" for pair in pairs}
         client.put_batch(*map(client.info, urls.values()))

@@ -75,7 +75,11 @@ class Frontier:
         # Whether the policy is inlink's. The priorities of a user's own policy are checked.
         self.is_ours = type(self.policy).__module__.startswith("inlink.")
         self.queue = Queue(
-            pages.hosts, settings.politeness, newest=self.policy.newest, sharing=self.policy.sharing
+            pages.hosts,
+            settings.politeness,
+            newest=self.policy.newest,
+            sharing=self.policy.sharing,
+            first_leases=self.policy.first_leases,
         )
         self.hosts = CrawlHosts(pages, self.queue)
         self.leases = LeaseBook()

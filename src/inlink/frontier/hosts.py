@@ -40,7 +40,7 @@ class HostState(msgspec.Struct, frozen=True):
     waiting, taken : int
         Number of pages that wait, and of pages that were handed out so far.
     in_flight, in_flight_limit : int
-        Number of pages that are being fetched, and its maximum.
+        Number of pages that are being fetched, and its maximum at present.
     due_in : float or None
         Seconds until the next fetch is allowed; None if the host is blocked for ever.
     delay : float
@@ -161,7 +161,7 @@ class CrawlHosts:
             int(row["count"]),
             int(row["taken"]),
             int(row["flying"]),
-            int(row["most"]),
+            int(self.queue.most_leases(row)),
             _seconds(float(row["due"]), now),
             float(row["delay"]),
             self.failures.get(slot, 0),

@@ -7,6 +7,7 @@ import numpy as np
 
 from inlink.base.arrays import Float32Array, UInt32Array, UInt64Array
 from inlink.base.columns import most_pages
+from inlink.base.settings import NO_LIMIT
 from inlink.errors import ParameterError
 from inlink.factors.host import HostFactor
 from inlink.factors.parts import Part
@@ -37,6 +38,9 @@ class Policy:
         How hosts compete: see :class:`inlink.frontier.queue.Queue`.
     newest : bool
         Among pages with equal priorities, the page discovered last comes first.
+    first_leases : int
+        A host may have more open leases than this only up to the number of its pages that were answered and do not
+        wait again. Pages that are leased before the first answers are chosen almost at random.
     algorithm : {"pagerank", "hits"} or None
         The ranking that the ranking process keeps for this policy. :meth:`adopt` receives it.
     takes_trust : bool
@@ -62,6 +66,7 @@ class Policy:
     name = "first-come"
     sharing = "none"
     newest = False
+    first_leases = NO_LIMIT
     algorithm: str | None = None
     takes_trust = False
     takes_distrust = False

@@ -61,10 +61,19 @@ class Queue:
         Among pages with equal keys, the page discovered last comes first.
     sharing : {"none", "shared", "turns"}
         How slots compete: by the key of their best page; by that key divided by 1 + pages taken; or in turns.
+    first_leases : int
+        A slot may have more open leases than this only up to the number of its pages that were taken and have no open
+        lease.
     """
 
     def __init__(
-        self, hosts: UInt32Array, politeness: Politeness, *, newest: bool = False, sharing: str = "none"
+        self,
+        hosts: UInt32Array,
+        politeness: Politeness,
+        *,
+        newest: bool = False,
+        sharing: str = "none",
+        first_leases: int = NO_LIMIT,
     ) -> None:
         self.politeness = politeness
         self.by_domain = politeness.by == "domain"
@@ -89,7 +98,7 @@ class Queue:
         )
         self.rows = self.slots.rows
         self._numbers = np.zeros(len(Limits._fields))
-        self._set_limits(newest, ("none", "shared", "turns").index(sharing))
+        self._set_limits(newest, ("none", "shared", "turns").index(sharing), first_leases)
         self._table = addresses([*self.waiting, *self.slots, self._numbers])
         self.num_slots = 0
         # The turn of each slot at its last lease, if slots take turns.
@@ -105,9 +114,9 @@ class Queue:
         # True while slots have old keys.
         self.rekeying = False
 
-    def _set_limits(self, newest: bool, diverse: int) -> None:
+    def _set_limits(self, newest: bool, diverse: int, first: int) -> None:
         polite = self.politeness
-        self.limits = Limits(newest, diverse, polite.soft_rate, polite.hard_rate, polite.rate_window)
+        self.limits = Limits(newest, diverse, polite.soft_rate, polite.hard_rate, polite.rate_window, first)
         # Kernels read these numbers where they are.
         self._numbers[:] = self.limits
 
@@ -117,7 +126,7 @@ class Queue:
         The caller must also call :meth:`settle` for each slot whose value in :meth:`are_open` changes.
         """
         self.politeness = politeness
-        self._set_limits(self.limits.newest, self.limits.diverse)
+        self._set_limits(self.limits.newest, self.limits.diverse, self.limits.first)
         rows = self.rows[: self.num_slots]
         rows["most"] = politeness.in_flight
         limit = self._usual_limit
@@ -130,8 +139,14 @@ class Queue:
         """Return whether leases and budgets allow further pages to be taken from each slot, bool[slots]."""
         rows = self.rows[: self.num_slots]
         left = self.slots.domain_budgets[rows["domain"]]
-        found: AnyArray = (rows["flying"] < rows["most"]) & (rows["budget"] > 0) & (left > 0)
+        found: AnyArray = (rows["flying"] < self.most_leases(rows)) & (rows["budget"] > 0) & (left > 0)
         return found
+
+    def most_leases(self, rows: AnyArray) -> AnyArray:
+        """The maximum number of open leases of slots at present, int64[n]."""
+        ended = rows["taken"].astype(np.int64) - rows["flying"]
+        most: AnyArray = np.minimum(rows["most"], np.maximum(ended, self.limits.first))
+        return most
 
     def __len__(self) -> int:
         return int(self.slots.tally[WAITING])
@@ -281,7 +296,7 @@ class Queue:
         """Seconds until a page of a slot may be fetched; None if that does not depend on time alone."""
         row = self.rows[slot]
         spent = row["budget"] == 0 or self.slots.domain_budgets[row["domain"]] == 0
-        if spent or row["flying"] >= row["most"] or row["due"] == np.inf:
+        if spent or row["flying"] >= self.most_leases(row) or row["due"] == np.inf:
             return None
         return max(float(row["due"]) - now, 0.0)
 

@@ -236,6 +236,7 @@ class HostDiverse(PageRank):
 
     name = "host-diverse"
     sharing = "shared"
+    first_leases = 8
     takes_expected = takes_sections = has_divisors = True
     columns = ranked = ("shares", "expected", "sections")
     numbers = ("has_sections",)

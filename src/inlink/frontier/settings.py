@@ -60,7 +60,7 @@ class Politeness:
     delay : float
         Seconds between two fetches.
     in_flight : int
-        Maximum number of open leases of a host.
+        Maximum number of open leases of a host. Policy ``host-diverse`` begins with at most 8 of them.
     soft_rate, hard_rate : float
         Crawls a second above which a host comes after all others, and above which it is not asked; 0 is no limit.
         The rate is counted as Aduana does, by a temperature that rises by one with each crawl and cools down

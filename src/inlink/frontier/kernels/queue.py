@@ -143,10 +143,11 @@ def _leave(w: Waiting, s: Slots, limits: Limits, slot: uint64) -> None:
 @kernel
 def _settle(w: Waiting, s: Slots, limits: Limits, slot: uint64, now: float) -> None:
     """Move a slot to the right heap: ready, warm or later; or to none."""
-    domain = uint64(s.rows[slot].domain)
+    domain, flying = uint64(s.rows[slot].domain), uint64(s.rows[slot].flying)
     if (
         s.rows[slot].count == 0
-        or s.rows[slot].flying >= s.rows[slot].most
+        or flying >= uint64(s.rows[slot].most)
+        or (flying >= uint64(limits.first) and _U2 * flying >= uint64(s.rows[slot].taken))
         or s.rows[slot].budget == 0
         or s.domain_budgets[domain] == 0
     ):

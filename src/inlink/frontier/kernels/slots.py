@@ -100,6 +100,7 @@ class Limits(NamedTuple):
     soft: float  # crawls a second, 0 is none
     hard: float
     window: float  # seconds over which a crawl rate is counted
+    first: int  # open leases of a slot above which it has at most as many as leases that ended
 
 
 @kernel
@@ -122,7 +123,7 @@ def larger(room: uint64) -> uint64:
 
 @kernel
 def queue_at(table: UInt64Array) -> tuple[Waiting, Slots, Limits]:
-    """``Waiting``, ``Slots`` and ``Limits``, from a table of the addresses of their arrays; limits are float64[5]."""
+    """``Waiting``, ``Slots`` and ``Limits``, from a table of the addresses of their arrays; limits are float64[6]."""
     waiting = Waiting(
         array_at(table, 0, float32),
         array_at(table, 1, uint32),
@@ -140,8 +141,8 @@ def queue_at(table: UInt64Array) -> tuple[Waiting, Slots, Limits]:
         array_at(table, 11, uint32),
         array_at(table, 12, uint64),
     )
-    limits = array_at(table, 13, float64)
-    return waiting, slots, Limits(limits[0] != 0, int(limits[1]), limits[2], limits[3], limits[4])
+    n = array_at(table, 13, float64)
+    return waiting, slots, Limits(n[0] != 0, int(n[1]), n[2], n[3], n[4], int(n[5]))
 
 
 @kernel
