@@ -112,9 +112,10 @@ docs: $(VENV)/docs-ready
 man: $(VENV)/ready
 	$(BIN)/python -m website.man man
 
-# all tests but those marked slow: about half of the time of all
+# All tests but those marked slow, with five examples of each property test. These tests hardly wait for other processes,
+# so each processor has one worker, and fewer workers have to collect the tests.
 quick: machinecode
-	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(APART) -m "not slow and not soak"
+	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n auto --dist worksteal $(APART) -m "not slow and not soak" --hypothesis-profile=quick
 
 # More examples, rounds, sites and faults than `make test` has time for, which runs a third of each property test's
 # examples. CI runs this as a separate job.

@@ -32,6 +32,8 @@ settings.register_profile(
 )
 # `make soak` runs all examples that a test asks for, and 100 by default. They are also the same each time.
 settings.register_profile("soak", settings.get_profile("inlink"), max_examples=100)
+# `make quick` runs only so many examples of each test.
+settings.register_profile("quick", settings.get_profile("inlink"), max_examples=5)
 # `make search` tries random examples, and failures of earlier searches first.
 settings.register_profile(
     "search",
@@ -79,6 +81,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         examples = own.max_examples
         if searching(config):
             examples *= SEARCH_FACTOR
+        elif profile == "quick":
+            examples = min(examples, settings.get_profile("quick").max_examples)
         elif profile != "soak":
             examples = min(examples, max(TEST_LEAST, int(examples * TEST_SHARE)))
         test._hypothesis_internal_use_settings = settings(own, max_examples=examples)

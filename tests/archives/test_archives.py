@@ -382,6 +382,7 @@ def test_parameters_are_checked(tmp_path):
         list(raw_pages_of(path, Tally(), links="b"))
 
 
+@pytest.mark.slow
 def test_progress_counts_the_bytes_of_the_file(tmp_path):
     told = []
 

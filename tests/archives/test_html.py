@@ -187,6 +187,7 @@ def test_documents_that_would_choke_the_parser_are_refused(document):
     assert time.process_time() - began < 5
 
 
+@pytest.mark.slow
 def test_ordinary_large_documents_are_not_refused():
     rows = "<tr><td><div><span><b>x</b><font color=red>y</font><a href=x>z</a></span></div><td><p>t<br><img src=i>"
     assert len(hrefs("<table>" + rows * 20_000)) == 20_000

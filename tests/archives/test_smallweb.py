@@ -99,6 +99,7 @@ def digest(web):
     return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
 
+@pytest.mark.slow
 def test_the_same_numbers_give_the_same_bytes_in_any_process():
     script = (
         f"import sys; sys.path[:0] = {sys.path!r}\n"
@@ -133,6 +134,7 @@ def test_any_web_is_whole(pages, hosts, seed):
     assert {web.url(place) for place in seen} == web.pages()
 
 
+@pytest.mark.slow
 def test_its_shape_is_that_of_a_web():
     web = SmallWeb(port=8000)
     sizes = sorted(Counter(urlsplit(url).hostname for url in web.pages()).values(), reverse=True)

@@ -10,6 +10,7 @@ import inlink
 from inlink.audit.audit import audit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "closed"), [(20, False), (60, True), (300, False)])
 def test_planted_faults_are_found_and_nothing_else(tmp_path: Path, size: int, closed: bool) -> None:
     site = plan(size, closed=closed)

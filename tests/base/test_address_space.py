@@ -30,7 +30,10 @@ STATUS = Path("/proc/self/status")
 SLACK = 2 << 30
 """Bytes of threads' stacks and the allocator's arenas. A crawl takes three times that, also on the smallest machine."""
 
-pytestmark = pytest.mark.skipif(not STATUS.exists(), reason="the system does not tell the size of a process")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not STATUS.exists(), reason="the system does not tell the size of a process"),
+]
 
 
 def size() -> int:

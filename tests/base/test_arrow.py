@@ -354,6 +354,7 @@ def test_igraph_gets_the_same_graph(given_arcs: Any, named: bool):
         assert found.es["weight"] == graph.out_rows.weights.tolist()
 
 
+@pytest.mark.slow
 def test_streams_may_outlive_what_they_came_from():
     code = """
 import datetime

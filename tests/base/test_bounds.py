@@ -115,6 +115,7 @@ with ThreadPoolExecutor(2) as pool:
 """
 
 
+@pytest.mark.slow
 def test_an_index_outside_of_its_array_is_an_error(tmp_path: Path):
     (tmp_path / "somekernels.py").write_text(KERNELS)
     paths = os.pathsep.join(map(str, (tmp_path, ROOT / "src")))

@@ -45,6 +45,7 @@ def test_choices_of_the_user_stay(monkeypatch):
     assert (gc.isenabled(), os.environ[VARIABLE]) == (False, "20")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("imported", ["import inlink.scrapy", "import inlink; inlink.Crawl"])
 def test_nothing_is_collected_while_the_modules_of_a_crawl_are_imported(imported):
     script = (

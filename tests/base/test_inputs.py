@@ -84,6 +84,7 @@ def test_a_file_that_is_replaced_while_it_is_read_is_told(server):
         file.read()
 
 
+@pytest.mark.slow
 def test_a_list_of_urls_becomes_the_graph_of_the_files(server):
     paths = [archive(Path(f"{k}.warc.gz"), k) for k in range(3)]
     with gzip.open("list.paths.gz", "wt") as file:

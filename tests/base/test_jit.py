@@ -159,6 +159,7 @@ def test_a_full_disk_does_not_stop_a_kernel(source: Path, monkeypatch: pytest.Mo
     assert load(source).inside(np.ones(3)) == load(source).written_out(np.ones(3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "reason"),
     [

@@ -14,6 +14,8 @@ from ahead.__main__ import main
 from inlink.base import machinecode
 from inlink.base.machinecode import LEVELS
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 # A package of kernels of every kind of argument and result.

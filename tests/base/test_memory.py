@@ -271,6 +271,7 @@ def test_a_crawl_without_a_checkpoint_is_refused_before_it_is_folded(tmp_path, n
         inlink.Crawl(tmp_path / "c")
 
 
+@pytest.mark.slow
 def test_the_estimates_of_rankings_hold():
     """Each ranking has the memory that it asks for, and 32 MB of address space for all else."""
     program = """
@@ -323,6 +324,7 @@ for name, options in (
     assert len(done.stdout.split()) == 9
 
 
+@pytest.mark.slow
 def test_a_build_stays_within_its_bound_of_address_space(tmp_path):
     """The most nodes that a small list may have, in 300 MB more than the process has at its start."""
     (tmp_path / "l.tsv").write_text(f"0\t{memory.FREE_NODES - 1}\n")
@@ -345,6 +347,7 @@ print(inlink.read(sys.argv[1]).num_nodes)
     assert done.stdout == f"{memory.FREE_NODES}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not Path("/proc/self/statm").exists(), reason="the system does not tell the size of a process"
 )

@@ -53,6 +53,7 @@ def killed(step: str, place: Path, other: Path) -> None:
     raise AssertionError("nothing was ever left")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [EXPORT, BUILD, RANK, TEMPORARY])
 def test_the_next_run_removes_the_files_of_a_killed_run(tmp_path: Path, monkeypatch, step: str):
     place, other = tmp_path / "place", tmp_path / "other"

@@ -41,6 +41,7 @@ for graph in graphs:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     os.environ.get("INLINK_MACHINE_CODE", "off") == "off", reason="needs machine code: run make test"
 )

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 WITHOUT_POSIX = """
 import errno, fcntl, json, os, shutil, sys
 
@@ -44,6 +46,7 @@ def inlink(folder: Path, *commands: list[str]) -> "subprocess.CompletedProcess[s
     return subprocess.run(script, cwd=folder, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_graphs_are_built_ranked_and_exported(tmp_path: Path, data):
     done = inlink(
         tmp_path,

@@ -218,6 +218,7 @@ def test_the_shell_completes_commands_and_options():
     assert "--peek" in [item.value for item in completed(["next"], "--p")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["why", "nothing", "x"], ["crawl", "http://127.0.0.1:9/", "-o", "c"]])
 def test_without_machine_code_and_numba_one_line_says_what_to_install(command: list[str], tmp_path: Path):
     (tmp_path / "numba.py").write_text("raise ModuleNotFoundError('No module named numba', name='numba')\n")

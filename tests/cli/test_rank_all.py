@@ -97,6 +97,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_goes_on_after_kill_9(folder: Path):
     done = subprocess.run([sys.executable, "-c", KILLED, folder], capture_output=True, text=True)
     assert done.returncode == -signal.SIGKILL, done.stderr

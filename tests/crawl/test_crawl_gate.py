@@ -117,6 +117,7 @@ def story(number: int) -> list[Callable[[Crawl], Any]]:
     return steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rest", [False, pytest.param(True, marks=pytest.mark.soak)])
 @pytest.mark.parametrize(("owner", "name"), STEPS, ids=lambda one: getattr(one, "__name__", str(one)))
 def test_an_exception_at_any_step_costs_nothing_that_was_acknowledged(
@@ -263,6 +264,7 @@ BUSY = """
 """
 
 
+@pytest.mark.slow
 def test_interrupts_at_random_moments_of_a_real_process_cost_nothing(tmp_path):
     run = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(BUSY), str(tmp_path / "c"), "0", "150"],
@@ -389,6 +391,7 @@ def interrupted(call, line):
     return False
 
 
+@pytest.mark.slow
 def test_a_close_that_is_interrupted_at_any_line_can_be_completed(tmp_path):
     line, came = 0, True
     while came:

@@ -267,7 +267,7 @@ class Desks(RuleBasedStateMachine):
             assert self.crawl.why(url).losses == self.losses[url], url
 
 
-TestDesks = Desks.TestCase
+TestDesks = pytest.mark.slow(Desks.TestCase)
 TestDesks.settings = settings(
     max_examples=settings.default.max_examples // 3, stateful_step_count=40, deadline=None
 )
@@ -306,6 +306,7 @@ CHILD = """
 """
 
 
+@pytest.mark.slow
 def test_a_page_that_kills_its_spider_fails_and_no_other_does(tmp_path):
     deaths = 0
     for turn in range(10):

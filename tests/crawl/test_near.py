@@ -5,6 +5,7 @@ from zlib import crc32
 
 import msgspec
 import numpy as np
+import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -216,6 +217,7 @@ def near_by_definition(crawl: Crawl, page: int) -> str | None:
 SPOTS = st.sampled_from([0, 1, 3, 7, 15, 1 << 63, 1 << 63 | 1, np.uint64(2**64 - 1), 2**64 - 8])
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.lists(st.tuples(st.integers(0, 7), SPOTS, st.booleans(), st.integers(0, 2)), max_size=30))
 def test_the_earliest_near_duplicate_is_told_by_every_reader(tmp_path_factory, answers):

@@ -60,6 +60,7 @@ def crawl(tmp_path, clock):
 # -- reasons --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", sorted(POLICIES))
 @pytest.mark.parametrize("use_scores", [False, True])
 @pytest.mark.parametrize("cross_domain_only", [False, True])

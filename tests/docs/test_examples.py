@@ -56,6 +56,7 @@ def test_rank_links(tmp_path):
     assert [line.split(maxsplit=1)[1] for line in printed[1:]] == ["b +", "c +", "a", "d"]
 
 
+@pytest.mark.slow
 def test_fetch_best_first_stops_and_goes_on(tmp_path):
     site = tmp_path / "site"
     site.mkdir()
@@ -69,6 +70,7 @@ def test_fetch_best_first_stops_and_goes_on(tmp_path):
         assert view.page(f"{address}/4.html").state != "crawled"
 
 
+@pytest.mark.slow
 def test_own_order(tmp_path):
     arcs = [
         (f"https://site{k % 7}.example/{k}", f"https://site{j % 7}.example/{j}")

@@ -28,6 +28,7 @@ def run(source: str, names: dict[str, Any]) -> tuple[str, str | None]:
     return COMPILING.sub("", printed.getvalue()), None if value is None else repr(value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 def test_cells_give_the_stored_output(notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)

@@ -288,6 +288,7 @@ META = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", META)
 def test_a_crafted_header_of_a_ranking_is_ignored_with_a_reason(tmp_path, name, caplog):
     folder = tmp_path / "crawl"

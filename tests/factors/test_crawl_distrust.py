@@ -143,6 +143,7 @@ def crawl_until_killed(folder, policy, checkpoint):
 
 
 # `test_crawl_spam_mass.py` has the other three pairs.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "checkpoint"), [("host-diverse", "none"), ("pagerank", "live"), ("host-diverse", "log")]
 )

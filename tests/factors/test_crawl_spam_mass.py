@@ -196,6 +196,7 @@ def crawl_until_killed(folder, policy, checkpoint):
 
 
 # `test_crawl_distrust.py` has the other three pairs.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "checkpoint"), [("pagerank", "none"), ("host-diverse", "live"), ("pagerank", "log")]
 )

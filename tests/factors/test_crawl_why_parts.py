@@ -38,6 +38,7 @@ def crawled(tmp_path, policy, settings):
     return crawl
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", sorted(POLICIES))
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda given: "-".join(map(str, given.values())))
 def test_parts_and_links_add_up(tmp_path, policy, settings):

@@ -250,6 +250,7 @@ def test_alone_the_schedule_has_no_dates():
     assert ByValue(budget=1).next(History(0.0, 0.0, 1)).due_in is None
 
 
+@pytest.mark.slow
 def test_most_of_the_rank_that_the_optimum_keeps_current_is_kept():
     """A small site that changes: ahead of a fixed interval with the same budget, and near the optimum."""
     n, mean, budget = 60, 100.0, 0.6

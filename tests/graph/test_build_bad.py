@@ -77,6 +77,7 @@ def bad_files(folder: Path, ending: str) -> dict[str, tuple[Path, str]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".warc.gz", ".tsv"])
 @pytest.mark.parametrize("named", [True, False], ids=["format named", "recognised"])
 def test_each_kind_of_bad_file_is_left_out_and_told(folder: Path, at, ending: str, named: bool):

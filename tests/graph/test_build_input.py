@@ -68,6 +68,7 @@ def test_each_format_from_standard_input(tmp_path: Path, stdin, name: str, pack)
     assert graph.meta["sources"][0].startswith("- (")
 
 
+@pytest.mark.slow
 def test_standard_input_among_files_and_in_the_command(tmp_path: Path):
     (tmp_path / "a.tsv").write_text("a\tb\n")
     run = CliRunner().invoke(

@@ -208,6 +208,7 @@ def rewritten(sound: Path, target: Path, name: str, values: np.ndarray) -> Path:
     return target
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_wild_bytes_are_refused_or_hold_a_sound_graph(sound: Path, tmp_path: Path, name: str):
     rng = np.random.default_rng(6)

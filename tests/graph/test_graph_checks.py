@@ -110,6 +110,7 @@ def test_a_sound_folder_gives_its_answers(copy: Path):
     assert "refused" not in answers(copy).values()
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_of_the_data_is_seen(copy: Path):
     flips = 0
     for file in data_files(copy):
@@ -128,6 +129,7 @@ def test_every_flipped_bit_of_the_data_is_seen(copy: Path):
     assert flips > 700
 
 
+@pytest.mark.slow
 def test_commands_refuse_what_is_damaged(copy: Path):
     files = data_files(copy)
     # The first round leaves a ranking of its own, which `inlink info` lists from then on.
@@ -145,6 +147,7 @@ def test_commands_refuse_what_is_damaged(copy: Path):
         file.write_bytes(good)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["header.json", "rankings/pagerank/header.json"])
 def test_a_flipped_bit_of_a_header_changes_no_answer(copy: Path, which: str):
     def answer() -> object:
@@ -279,6 +282,7 @@ CRAFTED = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CRAFTED)
 def test_crafted_folders_with_right_checksums(copy: Path, case: str, monkeypatch):
     craft(copy, CRAFTED[case](copy))

@@ -166,6 +166,7 @@ def test_ranges_give_back_what_they_got(tmp_path_factory, nodes, by_target, weig
         )
 
 
+@pytest.mark.slow
 def test_a_damaged_part_is_told_and_never_crashes(tmp_path: Path):
     arcs = [(b"name%d" % (k % 50), b"name%d" % (k * 7 % 60)) for k in range(400)]
     sound = write_part(tmp_path / "sound", source(arcs, crawled={b"name1"}), tmp_path, keep=True)

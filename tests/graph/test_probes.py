@@ -107,6 +107,7 @@ pd.Series(R.get(node) for node in G).round(8).tolist()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("probe", AS_IN_NETWORKX.strip().splitlines())
 def test_as_in_networkx(make: Callable[[Any], Graph], probe: str):
     theirs = nx.DiGraph(WEB)

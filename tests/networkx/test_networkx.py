@@ -388,6 +388,7 @@ def test_calls_one_after_another_answer_as_on_fresh_copies(
         change(graph, data)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Note. conversions to backend graphs")
 @pytest.mark.parametrize("kind", [nx.Graph, nx.MultiDiGraph])
 def test_each_pair_of_functions_answers_as_on_fresh_copies(kind: Any):
@@ -478,6 +479,7 @@ def test_every_function_of_the_description_is_there():
         assert next(iter(inspect.signature(registered).parameters)) == "G"
 
 
+@pytest.mark.slow
 def test_networkxs_own_tests_pass_through_inlink(tmp_path: Path):
     """The counts of all of NetworkX's tests are in docs/tools.md; `python tests/networkxruns.py` makes them."""
     ran, said = run(QUICK, tmp_path)

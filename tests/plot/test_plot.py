@@ -335,6 +335,7 @@ def test_each_node_has_a_label_that_covers_neither_labels_nor_discs(nodes: int):
         assert not any(box.x0 < x < box.x1 and box.y0 < y < box.y1 for box in boxes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".png", ".svg"])
 def test_names_are_never_parsed(tmp_path: Path, suffix: str):
     graph = Graph.from_arcs([(NAMES[k], NAMES[(3 * k + 1) % len(NAMES)]) for k in range(len(NAMES))])
@@ -415,6 +416,7 @@ def pictures(graph: Graph) -> list[Axes]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".svg", ".PNG", pytest.param(".pdf", marks=pytest.mark.soak)])
 def test_the_same_picture_is_the_same_file(tmp_path: Path, suffix: str):
     found = []
@@ -435,6 +437,7 @@ def test_the_same_picture_is_the_same_file(tmp_path: Path, suffix: str):
     )
 
 
+@pytest.mark.slow
 def test_they_draw_on_axes_that_are_given():
     graph = random_graph(300, 900)
     rank = inlink.pagerank(graph)
@@ -479,6 +482,7 @@ def test_other_extensions_are_refused_and_nothing_half_made_is_left(tmp_path: Pa
     assert (tmp_path / "p.png").read_text() == "old"
 
 
+@pytest.mark.slow
 def test_pyplot_and_its_settings_are_left_alone(tmp_path: Path):
     script = f"""
 import sys, inlink, matplotlib

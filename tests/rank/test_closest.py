@@ -108,6 +108,7 @@ def test_ties_at_the_last_place_are_exact_and_not_certain():
     )
 
 
+@pytest.mark.slow
 def test_the_command_says_what_is_exact(tmp_path: Path):
     rng = np.random.default_rng(6)
     (tmp_path / "web").write_text("".join(f"{i} {j}\n" for i, j in rng.integers(0, 400, (900, 2))))

@@ -339,6 +339,7 @@ def planted(cause: str) -> tuple[Graph, Graph]:
     return (double, named(pairs, plain)) if cause == "merged" else (named(pairs, plain), double)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cause", "step"),
     [("renamed", 0), ("merged", 0), ("split", 0), ("lost", 1), ("new", 2), ("linker", 3), ("others", 4)],

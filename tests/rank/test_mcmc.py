@@ -36,6 +36,7 @@ def assert_unbiased(values: np.ndarray, expected: np.ndarray) -> None:
     assert 0.7 < off.std() < 1.35
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("start", ["cyclic", "random"])
 @pytest.mark.parametrize("method", METHODS)
@@ -51,6 +52,7 @@ def test_each_algorithm_estimates_pagerank(method: str, start: str, weighted: bo
     assert 0.9 < told.mean() / errors.mean() < 1.15
 
 
+@pytest.mark.slow
 def test_confidence_is_what_is_told():
     graph = web(60)
     expected = truth(graph)
@@ -148,6 +150,7 @@ def test_only_what_new_arcs_touch_is_walked_anew():
     assert anew < 10 * 2000 / 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_updated_walks_are_as_good_as_new_ones(weighted: bool):
     """Arcs come, go and change their weights, nodes come, dangling ones begin to link and others cease to."""
@@ -176,6 +179,7 @@ def test_updated_walks_are_as_good_as_new_ones(weighted: bool):
     assert max(anew) < 30 * 60
 
 
+@pytest.mark.slow
 def test_a_step_is_taken_with_its_new_chance():
     """The coupling itself, at one node: from weights (1, 1, 2) on a, b, c to (3, 1, 4) on b, c, d."""
     n = 40_000
@@ -209,6 +213,7 @@ def test_a_step_is_taken_with_its_new_chance():
     )  # no more than must be
 
 
+@pytest.mark.slow
 def test_many_small_updates_stay_right():
     rng = np.random.default_rng(4)
     pairs = rng.integers(0, 30, (90, 2)).astype(np.uint32)

@@ -214,6 +214,7 @@ def web(n: int, seed: int = 0) -> Graph:
     return Graph.from_arcs(pairs[pairs[:, 0] % 4 > 0].astype(np.uint32), num_nodes=n)
 
 
+@pytest.mark.slow
 def test_the_guarantee_holds_in_as_many_runs_as_promised():
     graph = web(300)
     exact = betweenness(graph).values
@@ -246,6 +247,7 @@ def planned(graph: Graph, epsilon: float) -> list[int]:
     return planned_trials(width, odds)
 
 
+@pytest.mark.slow
 def test_certain_places_are_right():
     """Stars of 10, 20, 40, … nodes, the two smallest of the same size."""
     pairs, first = list[tuple[int, int]](), 6

@@ -84,6 +84,7 @@ def test_a_policy_of_ones_own_decides(tree):
     assert fetched(tree, "test_replay:Highest", [0], 4) == [0, 2, 6, 14]
 
 
+@pytest.mark.slow
 def test_the_same_arguments_give_the_same_bytes(tree):
     given = {"policies": ["host-diverse", "hits"], "seeds": "3x2", "budget": 0.6, "host_pages": [8, 0]}
     one, other = inlink.replay(tree, **given), inlink.replay(tree, **given, jobs=2)
@@ -396,6 +397,7 @@ def test_a_replay_that_is_interrupted_keeps_whole_seed_sets(tree, monkeypatch):
     assert len(found.values("hosts-in-turns")) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_exception_of_a_policy_is_one_line_that_names_the_policy(tree, jobs):
     with pytest.raises(ParameterError) as error:
@@ -509,6 +511,7 @@ def test_top_is_the_share_of_the_pages_with_the_highest_pagerank(tree):
     assert result.values("sort bound", "top", 0.1) == [6 / 7]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("differences", "is_certain"),
     [

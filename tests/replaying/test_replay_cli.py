@@ -24,6 +24,7 @@ def run(folder, *given, code=0):
     return inlink("-q", "replay", *given, cwd=folder, code=code)
 
 
+@pytest.mark.slow
 def test_the_table_the_files_and_the_pictures(folder):
     pytest.importorskip("matplotlib")
     done = run(
@@ -43,6 +44,7 @@ def test_the_table_the_files_and_the_pictures(folder):
     assert "a CPU second" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_report_is_one_page_that_loads_nothing(folder):
     pytest.importorskip("matplotlib")
     done = run(
@@ -72,6 +74,7 @@ def test_the_report_is_one_page_that_loads_nothing(folder):
     assert marks == ["▲"] * 3
 
 
+@pytest.mark.slow
 def test_a_report_without_enough_seed_sets_says_so(folder):
     few = ("--seeds", "2x2", "--budget", "50%", "--no-tau", "--html", "few.html")
     run(folder, "web", "--policy", "random", *few)

@@ -134,6 +134,7 @@ def test_no_other_division_of_the_budget_is_better_than_the_best_fresh_rank():
     assert best - 1e-3 < freshness <= best + 1e-9
 
 
+@pytest.mark.slow
 def test_the_optimum_is_a_line_of_drawn_changes_and_no_schedule_is_above_it(star):
     """A fixed interval keeps less rank current than the optimum."""
     replayed = {
@@ -201,6 +202,7 @@ def test_without_revisits_copies_grow_old(star):
     assert [row[0] for row in found.table("freshness")[1]] == ["breadth-first", "random"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "revisit",
     [ByValue(budget=86_400.0, initial=40.0), Yearly(), {"schedule": "FixedInterval", "seconds": 30.0}],

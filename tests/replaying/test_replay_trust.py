@@ -79,6 +79,7 @@ def test_trust_and_distrust_waste_fewer_fetches(graph, trust, tmp_path):
         wasted(graph, spam_mass=True)
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_the_number_of_processes(graph, trust):
     told = [
         inlink.replay(

@@ -238,6 +238,7 @@ def test_hits_lets_a_new_community_overtake():
     np.testing.assert_allclose(kept.values[[7, 8, 9]], 10 / 3, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_hits_starts_from_its_last_answer(monkeypatch):
     monkeypatch.setattr(module, "SLICE", 50)
     model = random_crawl(500, 6)

@@ -216,6 +216,7 @@ def test_reopened_crawls_and_those_as_of_an_event_have_the_same_order(tmp_path_f
             assert [(row.url, row.priority) for row in found] == order
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reveal", [True, False], ids=["seeds reveal new pages", "they do not"])
 def test_no_seed_waits_for_ever(tmp_path, reveal):
     """Hundreds of seeds that nobody links to, beside pages that have ever more links."""

@@ -275,6 +275,7 @@ def test_wrong_specs_are_told_what_may_be_given(spec):
         assert len(str(caught.value)) < 700
 
 
+@pytest.mark.slow
 def test_wrong_parts_of_specs():
     for spec in (
         {"topic": ""},

@@ -70,6 +70,7 @@ def overflow(window):
     )
 
 
+@pytest.mark.slow
 @needs_browser
 def test_certain_places_are_computed_once_they_are_asked_for(tmp_path, window):
     with served(tmp_path / "mycrawl") as server:
@@ -95,6 +96,7 @@ def test_certain_places_are_computed_once_they_are_asked_for(tmp_path, window):
         window.size(1000, 900)
 
 
+@pytest.mark.slow
 @needs_browser
 def test_an_operator_watches_and_steers(tmp_path, window):
     with served(tmp_path / "mycrawl") as server:
@@ -202,6 +204,7 @@ def test_the_page_comes_back_with_the_server(tmp_path, window):
     window.log()
 
 
+@pytest.mark.slow
 @needs_browser
 def test_logging_in_and_out(tmp_path, window):
     with served(
@@ -259,6 +262,7 @@ def hostile_url(k):
     return f"http://h{k}.example/{text}?{text}#{text}"
 
 
+@pytest.mark.slow
 @needs_browser
 def test_hostile_text_stays_text(tmp_path, window):
     folder = tmp_path / "<b>&amp;'\"c"

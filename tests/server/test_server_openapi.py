@@ -46,6 +46,7 @@ def operations():
     return {operation.label: operation for operation in all_of_them}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", [f"{endpoint.method} {endpoint.path}" for endpoint in ENDPOINTS])
 def test_replies_are_as_the_document_says(label, server):
     from schemathesis.specs.openapi.checks import positive_data_acceptance

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import inlink
 from patience import finish
 from served import Served, served
@@ -38,6 +40,7 @@ def together(site: Site, url: str, spiders: int, **settings: Any) -> list[Ran]:
     return crawl_together(runs, site)
 
 
+@pytest.mark.slow
 def test_four_spiders_share_a_crawl(tmp_path):
     polite = {"delay": 0.02, "in_flight": 1}
     with Site(web(SIZE)) as site, served(tmp_path / "c", politeness=polite) as server:
@@ -95,6 +98,7 @@ def serving(folder: Path, port: int = 0) -> Iterator[tuple["subprocess.Popen[str
         process.wait()
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_amid_a_crawl_loses_nothing(tmp_path):
     folder = tmp_path / "c"
     with inlink.Crawl(folder, politeness={"delay": 0.0, "in_flight": 8}):

@@ -155,6 +155,7 @@ def test_what_a_kill_leaves_is_tidied_up(tmp_path):
         assert client.put_batch(client.info(URL, crawl="gone")) == [OK]
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_starts_again(tmp_path):
     """Kill the server while a client makes and deletes crawls. The next server knows all acknowledged calls."""
     folder, chance = tmp_path / "clients", random.Random(1)

@@ -205,6 +205,7 @@ ANSWERS: list[dict] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leased", [False, True], ids=["by-url", "leased"])
 @pytest.mark.parametrize("revisit", [None, FixedInterval(1.0)])
 def test_date_zero_ends_a_date(tmp_path, leased, revisit):

@@ -169,6 +169,7 @@ def test_two_builds_at_once_are_refused(crawl):
         inlink.read(crawl, into="g")
 
 
+@pytest.mark.slow
 def test_two_workers_build_the_same(crawl):
     Path("9.warc.gz").write_bytes(b"")
     whole = in_one(crawl)
@@ -184,6 +185,7 @@ def test_two_workers_build_the_same(crawl):
         inlink.read(crawl, workers=0)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_replaced_once_and_then_told(crawl, monkeypatch):
     whole = in_one(crawl)
     asked = workers.ask
@@ -240,6 +242,7 @@ def kill_after_parts(command: list[str], wanted: int) -> None:
     child.wait()
 
 
+@pytest.mark.slow
 def test_kill_9_then_the_same_command(crawl):
     whole = in_one(crawl)
     command = [sys.executable, "-m", "inlink", "-q", "build", "*.warc.gz", "-o", "g"]
@@ -251,6 +254,7 @@ def test_kill_9_then_the_same_command(crawl):
     assert not [path for path in Path().iterdir() if path.suffix == ".parts" or path.name[0] == "."]
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_line_and_the_same_command_goes_on(crawl):
     """A limit on the size of files stands for the full disk: a part fails, or the merge does."""
     for k, path in enumerate(crawl):

@@ -174,6 +174,7 @@ def test_the_card_says_what_it_is(ranked, tmp_path):
         duckdb.sql(query.replace("'nodes", f"'{tmp_path}/d/nodes").replace("'arcs", f"'{tmp_path}/d/arcs"))
 
 
+@pytest.mark.slow
 def test_the_card_names_limits(tmp_path):
     with Crawl(tmp_path / "c") as crawl:
         crawl.seed(["https://example.org/"])

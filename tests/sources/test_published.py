@@ -164,6 +164,7 @@ QUESTIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
 def test_commands_answer_as_from_the_graph(ranked, tmp_path, question):
     command, *rest = question
@@ -489,6 +490,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", WRONG.values(), ids=WRONG)
 def test_an_index_that_contradicts_itself_is_refused(ranked, tmp_path, change):
     changed(tmp_path / "d", change)

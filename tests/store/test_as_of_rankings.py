@@ -67,6 +67,7 @@ POLICIES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", POLICIES, ids=lambda given: given["policy"])
 def test_each_ranking_is_computed_again_bit_by_bit(tmp_path, given):
     # The crawl is opened three times, so some rankings start from the values of the one before.

@@ -33,6 +33,7 @@ with inlink.Crawl(folder, politeness={"delay": 0, "in_flight": 1000}, rerank_sha
 """
 
 
+@pytest.mark.slow
 def test_a_running_crawl_is_copied(tmp_path: Path):
     folder, stop = tmp_path / "c", tmp_path / "stop"
     child = subprocess.Popen([sys.executable, "-c", CHILD, folder, stop], text=True, stderr=subprocess.PIPE)

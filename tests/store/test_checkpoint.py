@@ -202,6 +202,7 @@ def test_a_policy_of_ones_own_folds_all_events(tmp_path):
     assert front.policy.seen == sum(1 for _ in front.events(0))
 
 
+@pytest.mark.slow
 def test_a_checkpoint_is_written_at_the_end_and_again_when_the_log_has_grown(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpointing, "LEAST_BYTES", 4096)
     uuids = []
@@ -258,6 +259,7 @@ save(crawl._frontier, crawl._journal.log)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("files", [0, 20])
 def test_a_kill_while_a_checkpoint_is_written_keeps_the_one_from_before(kept, files):
     before = shown(kept)

@@ -108,6 +108,7 @@ def outcome(folder: Path, name: str) -> Any:
         return str(error)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(histories(15), histories(10), st.booleans(), st.sampled_from(["pagerank", "opic", "hits"]))
 def test_look_ups_through_a_checkpoint_are_those_of_the_log(before, after, ranked, policy):
@@ -156,6 +157,7 @@ def remembered(folder: Path) -> None:
     remember(Folder(folder / CHECKPOINT, CHECKPOINT, VERSION), VERSION, written=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_a_flipped_bit_of_the_checkpoint_is_refused_before_its_use(kept, data):
@@ -186,6 +188,7 @@ def test_a_flipped_bit_of_the_checkpoint_is_refused_before_its_use(kept, data):
             assert not differences(everything(one), everything(other))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_a_flipped_bit_of_the_log_is_refused_before_its_use(kept, data):

@@ -50,6 +50,7 @@ def processes(monkeypatch):
     return started
 
 
+@pytest.mark.slow
 def test_a_running_crawl_writes_checkpoints_and_the_next_opening_uses_the_last(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpointing, "LEAST_BYTES", 4096)
     folder, clock = tmp_path / "crawl", Clock()
@@ -68,6 +69,7 @@ def test_a_running_crawl_writes_checkpoints_and_the_next_opening_uses_the_last(t
         assert not differences(everything(one), everything(other))
 
 
+@pytest.mark.slow
 def test_closing_ends_the_process_and_leaves_no_unfinished_checkpoint(tmp_path, monkeypatch, processes):
     monkeypatch.setattr(checkpointing, "LEAST_BYTES", 4096)
     with opened(tmp_path / "crawl", Clock(), policy="opic") as crawl:
@@ -134,6 +136,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["at once", "later"])
 def test_a_kill_of_the_crawl_ends_the_process_and_loses_nothing(tmp_path, moment):
     kept = crawl_with_checkpoint(tmp_path / "crawl")

@@ -196,6 +196,7 @@ def test_facts_travel_as_json() -> None:
     assert msgspec.json.decode(msgspec.json.encode(answer), type=Crawled) == answer
 
 
+@pytest.mark.slow
 def test_exports_of_a_crawl_have_the_facts_as_columns(tmp_path: Path) -> None:
     visited(tmp_path / "c").close()
     visited(tmp_path / "without", None).close()

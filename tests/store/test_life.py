@@ -75,6 +75,7 @@ EVENTS += [(kinds.FAILED, kinds.IS_GONE | kinds.RETRIED, False)]
 EVENTS += [(kind, 0, False) for kind in range(1, len(KINDS)) if not any(move.kind == kind for move in MOVES)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("visited", [False, True])
 @pytest.mark.parametrize("state", range(len(STATES)))
 def test_the_fold_moves_a_page_as_the_table_says(state, visited):

@@ -351,6 +351,7 @@ def test_a_page_that_is_not_there_has_no_url(tmp_path):
             stored_pages(crawl).url(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["slots", "marks"])
 def test_an_index_that_cannot_be_written_does_not_stop_the_crawl(tmp_path, monkeypatch, caplog, when):
     """A disk that fills while the index is written: between two calls for the slots, on a thread for the rest."""

@@ -171,6 +171,7 @@ def test_a_torn_tail_with_whole_frames_behind_a_hole_is_cut(tmp_path: Path):
         assert "unfinished" not in crawl.recovered
 
 
+@pytest.mark.slow
 def test_damage_is_found_by_who_looks_one_page_up(tmp_path: Path):
     """Each byte of the log flipped: the right page, or a refusal."""
     folder = Path(shutil.copytree(GOLDEN, tmp_path / "c"))

@@ -323,6 +323,7 @@ def test_a_full_disk_on_opening_is_one_line(tmp_path: Path, monkeypatch):
         assert crawl.page(A) is not None
 
 
+@pytest.mark.slow
 def test_a_view_of_files_that_were_cut_in_place_refuses_and_its_process_lives(tmp_path: Path):
     folder = crawl_folder(tmp_path / "c")
     with opened(folder, Clock()) as crawl:
