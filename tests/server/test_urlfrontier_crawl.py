@@ -88,10 +88,11 @@ def test_a_crawl_has_the_true_links(tmp_path, late):
             (keeper,) = client.site.keepers.values()
 
             def told() -> bool:
-                look = keeper.run(lambda crawl: crawl.view.links("http://b.example/", "from"))
-                return len(asyncio.run_coroutine_threadsafe(look, client.loop).result(PATIENCE).rows) == 2
+                look = keeper.run(lambda crawl: [len(crawl.view.links(url, "from").rows) for url in WEB])
+                counts = asyncio.run_coroutine_threadsafe(look, client.loop).result(PATIENCE)
+                return counts == [len(targets) for targets in WEB.values()]
 
-            wait_until(told, "the links of the last page")
+            wait_until(told, "the links of all pages")
     expected = {(source, MOVED.get(target, target)) for source, targets in WEB.items() for target in targets}
     with inlink.Crawl(tmp_path / "crawl") as crawl:
         states = {url: crawl.page(url).state for url in storm.fetched}
