@@ -43,6 +43,7 @@ from inlink.protocol import (
     Receipt,
     Receipts,
     Seeded,
+    ShardOf,
     Tasks,
 )
 
@@ -89,13 +90,7 @@ def _asked(method: Callable[Concatenate[CrawlView, P], A]) -> "Callable[Concaten
     question = QUESTIONS[method.__name__]
 
     def ask(self: "RemoteCrawl", /, *values: P.args, **named: P.kwargs) -> A:
-        try:
-            query = question.sent(*values, **named)
-            return cast(A, self._channel.call("GET", question.path, question.answer, query=query))
-        except UnknownNodeError:
-            if question.may_be_none:
-                return cast(A, None)
-            raise
+        return cast(A, self.ask(method.__name__, question.arguments(*values, **named)))
 
     return update_wrapper(ask, method)
 
@@ -145,6 +140,11 @@ class RemoteCrawl:
     def url(self) -> str:
         """The URL of the crawl."""
         return self._channel.place.url
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the server is away, and requests are being repeated."""
+        return self._channel.is_away
 
     def __repr__(self) -> str:
         return f"<crawl at {self.url}>"
@@ -393,6 +393,27 @@ class RemoteCrawl:
 
     # -- looking ------------------------------------------------------------------------------------------------------
 
+    def ask(self, name: str, arguments: Mapping[str, Any], *, at_once: bool = False) -> Any:
+        """Ask a view's question by its name. With ``at_once``, a server that is away is an error at once."""
+        question = QUESTIONS[name]
+        try:
+            query = question.sent(**arguments)
+            return self._channel.call("GET", question.path, question.answer, query=query, at_once=at_once)
+        except UnknownNodeError:
+            if question.may_be_none:
+                return None
+            raise
+
+    def shard(self, *, at_once: bool = False) -> ShardOf:
+        """Which shard of a crawl this is. With ``at_once``, a server that is away is an error at once.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If it is no shard.
+        """
+        return self._channel.call("GET", "shard", ShardOf, at_once=at_once)
+
     def number(self, page: str | int) -> int:
         """See :meth:`inlink.CrawlView.number`."""
         found = self.page(page)
@@ -414,28 +435,3 @@ class RemoteCrawl:
     harvest = _asked(CrawlView.harvest)
     info = _asked(CrawlView.info)
     about = _asked(CrawlView.about)
-
-
-def connect(url: str, owner: str | None = None, patience: float | None = 60.0) -> RemoteCrawl:
-    """Return a crawl on a server, which ``inlink serve`` runs.
-
-    The token comes from the environment: ``INLINK_TOKEN``, or the file that ``INLINK_TOKEN_FILE`` names. No request is
-    sent before the first call of a method.
-
-    Parameters
-    ----------
-    url : str
-        The URL that ``inlink serve`` prints: ``http://127.0.0.1:8000/v1/crawls/mycrawl``.
-    owner : str or None
-        Name of the spider, for :meth:`RemoteCrawl.next`. None: a name that no other spider has.
-    patience : float or None
-        Seconds for which a call is repeated while the server is away; None is for ever.
-
-    Raises
-    ------
-    inlink.errors.ParameterError
-        If the URL is not that of a crawl, or a token would be sent to another machine without TLS.
-    inlink.errors.InputError
-        If a file that the environment names cannot be read.
-    """
-    return RemoteCrawl(url, owner, patience)

@@ -1,6 +1,7 @@
 """The journal of a crawl. Each change is an event, appended to the log and then applied to pages, policy and queue."""
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,14 @@ from inlink.errors import ParameterError
 from inlink.frontier.backoff import Outcome
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.leases import Lease, Out, lease_of
-from inlink.frontier.rules import Rules
+from inlink.frontier.rules import OTHER_SHARD, Rules, host_of
 from inlink.protocol import Link
 from inlink.store import format as kinds
 from inlink.store.carried import encode_carried
 from inlink.store.format import DISCOVERED, LEASED, NO_PAGE, ExcludedRecord, LeaseRecord, struct_of
 from inlink.store.kernels.frames import encode_links
 from inlink.store.log import Log
+from inlink.store.received import Owners
 from inlink.urls.canonical import canonical
 
 LONGEST_REASON = 500
@@ -89,6 +91,12 @@ class Journal:
         for page, target in self.pages.canonicals.items():
             if page not in self.pages.merged:
                 self._naming.setdefault(target, set()).add(page)
+
+    @cached_property
+    def owners(self) -> Owners:
+        """The owner of each page, in a shard of a crawl."""
+        part = self.rules and self.rules.part
+        return Owners(self.pages, part.count if part else 1)
 
     @property
     def rules(self) -> Rules | None:
@@ -256,6 +264,18 @@ class Journal:
         self.admit(self.pages.num_pages - new, new, text)
         return target
 
+    def is_elsewhere(self, page: int, to: str | None) -> bool:
+        """Return whether another shard owns the target of a page's redirect; without a redirect, the page itself."""
+        part = None if self.rules is None else self.rules.part
+        if part is None:
+            return False
+        here = self.pages.url(page)
+        form = here if to is None else canonical(to, here, self.url_rules) or here
+        known = int(self.pages.table.find([form])[0])
+        return not part.owns(
+            host_of(form if known == NO_PAGE else self.pages.url(self.pages.survivor(known)))
+        )
+
     def _merge(
         self, page: int, target: int, flags: int, status: int, *, data: bytes | None = None, **fields: Any
     ) -> None:
@@ -324,6 +344,12 @@ class Journal:
     def admit(self, first: int, new: int, text: bytes) -> None:
         """Exclude the new pages that the rules forbid."""
         if not new or not self.rules:
+            return
+        part = self.rules.part
+        if part is not None and self.rules.is_shard_only:
+            # No URL needs to be looked at.
+            foreign = np.flatnonzero(self.owners.of(slice(first, first + new)) != part.number) + first
+            self.exclude(dict.fromkeys(foreign.tolist(), OTHER_SHARD))
             return
         depths = self.pages.depths[first : first + new].tolist()
         urls = text.decode("ascii").splitlines()
