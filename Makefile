@@ -112,8 +112,8 @@ docs: $(VENV)/docs-ready
 man: $(VENV)/ready
 	$(BIN)/python -m website.man man
 
-# All tests but those marked slow, with five examples of each property test. These tests hardly wait for other processes,
-# so each processor has one worker, and fewer workers have to collect the tests.
+# All tests but those marked slow, with five examples of each property test. They rarely wait for other
+# processes, so one worker for each processor is enough.
 quick: machinecode
 	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n auto --dist worksteal $(APART) -m "not slow and not soak" --hypothesis-profile=quick
 

@@ -32,7 +32,7 @@ settings.register_profile(
 )
 # `make soak` runs all examples that a test asks for, and 100 by default. They are also the same each time.
 settings.register_profile("soak", settings.get_profile("inlink"), max_examples=100)
-# `make quick` runs only so many examples of each test.
+# Number of examples of each property test in `make quick`.
 settings.register_profile("quick", settings.get_profile("inlink"), max_examples=5)
 # `make search` tries random examples, and failures of earlier searches first.
 settings.register_profile(

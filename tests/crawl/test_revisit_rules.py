@@ -1,4 +1,4 @@
-"""Rules for intervals by host or URL: what they mean, who refuses them, and the dates of crawls that have them."""
+"""Tests of `revisit_rules`: parsing, errors, and the dates at which pages are due."""
 
 import math
 from dataclasses import dataclass
@@ -214,7 +214,7 @@ def test_new_rules_give_new_dates_also_in_views(tmp_path, schedule):
     with Crawl(folder, clock=clock, revisit_rules=RULES) as crawl:
         crawl.next(0)
         third = plans_of(frontier_in(crawl), clock)
-        # By value, the date of a page to which no rule applies depends on the moments of renewals too.
+        # With ByValue, the date of a page without a rule also depends on when the threshold was renewed.
         same = (0, 1, 2, 4) if isinstance(schedule, ByValue) else first
         assert [third[page] for page in same] == [first[page] for page in same]
     with as_of(folder, moment, tmp_path) as then:
@@ -245,7 +245,7 @@ def test_a_view_without_the_code_of_a_schedule_shows_the_dates_that_rules_fix(tm
 
 @dataclass(frozen=True)
 class Adaptive:
-    """Stands for a schedule of an earlier version, which wrote its name and fields into folders."""
+    """A schedule as an earlier version stored it in a folder: its name and fields."""
 
     initial: float = 50.0
 
@@ -332,5 +332,5 @@ def test_a_crawl_by_value_leaves_to_other_pages_what_its_rules_do_not_use(tmp_pa
         length = clock.now - 1_000_000.0
     assert np.diff(times[pages[0]]) == pytest.approx(25.0, rel=0.1)
     assert all(np.diff(times[url]).min() >= 1000 for url in pages[1:11])
-    # The budget is that of all revisits together.
+    # The budget covers all revisits.
     assert 400 / length == pytest.approx(0.1, rel=0.15)

@@ -330,7 +330,7 @@ def test_an_honest_sitemap_helps_and_a_lying_one_does_no_harm(tmp_path):
     assert found["future"] == found["none"]
     assert found["honest"][0] > usual + 0.05
     assert found["honest"][2] > 0.4
-    # The reports of the lying one come true by chance only.
+    # Reports of the lying sitemap are right only by chance.
     assert found["always now"][2] < 0.1
     assert found["always now"][0] > usual - 0.05
     assert found["always now"][1] < 1.25 * rate
@@ -344,10 +344,10 @@ def test_a_report_that_is_believed_makes_the_date_earlier_everywhere(tmp_path):
             clock.now += 5
             crawl.sitemap([(url, clock.now - 1, 0.5)])
             if turn == 0:
-                # Nothing is known of the sitemap yet.
+                # There is no evidence on the sitemap yet.
                 assert crawl.why(url).value.trust == 0
             crawl.crawled(url, content_hash=b"%d" % turn)
-        # The page does not change any more, so that its date is late.
+        # The page no longer changes, so it is due late.
         for _ in range(60):
             clock.now += 200
             crawl.crawled(url, content_hash=b"same")

@@ -69,7 +69,7 @@ def test_the_first_fault_of_a_sitemap_ends_the_reading(body, entries, problem):
 def test_sizes_are_bounded(monkeypatch):
     monkeypatch.setattr(sitemaps, "MOST_URLS", 3)
     assert read_sitemap(urlset(*"abcd")) == ([Entry(one) for one in "abc"], False, "more than 3 URLs")
-    # A bomb: 60 MB of blanks in 300 kB, of which no more than the limit is unpacked.
+    # Decompression bomb: 300 kB unpack to 60 MB. Unpacking must stop at the limit.
     bomb = gzip.compress(b"<urlset>" + b" " * 60_000_000, 1)
     assert read_sitemap(bomb) == ([], False, "longer than 52,428,800 bytes")
     long = read_sitemap(b"<urlset><url><loc>" + b"x" * 1_000_000 + b"</loc></url></urlset>")

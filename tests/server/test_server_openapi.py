@@ -30,8 +30,8 @@ def server(tmp_path_factory):
 
 @cache
 def operations():
-    """The operations of the document by label, on the one crawl that there is: with any other name all would be 404."""
-    # Each process that runs tests would import it, and one runs these tests.
+    """Return the operations of the document by label. They use the only crawl, because other names return 404."""
+    # Imported late, because only the process that runs these tests needs it.
     import schemathesis
 
     known = json.loads(document(ENDPOINTS))

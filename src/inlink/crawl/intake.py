@@ -428,7 +428,7 @@ class PageIntake:
             journal.append(kinds.HINT, page, payload=struct_of(DateRecord).pack(lastmod))
             front.forget_plan(page)
             if front.values is not None:
-                # By value, the report changes the date as far as such reports came true.
+                # With ByValue, a report changes the date to the extent that earlier reports were right.
                 plan_visit(front, page, front.settings.revisit)
             else:
                 front.wait_again(page, journal.now)

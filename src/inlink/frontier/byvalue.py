@@ -25,12 +25,13 @@ Before this, evidence is forgotten to the extent that the answer contradicts it:
 where p and p₀ are the probabilities of the answer with the evidence and without it. ρ is the share of answers before
 which a page's rate has changed.
 
-**Hints.** A sitemap that reports a change after the last visit (``lastmod``) is believed as far as the reports of the
-host's sitemap came true more often than by chance. With probability θ they are right, so the value of a fetch is
+**Hints.** A sitemap may report a change after the last visit (``lastmod``). The report is right with probability θ, so
+the value of a fetch is
 
     θ·S + (1 − θ)·V,      S = (w/λ)·a/(a − 1), the limit of V, but at most 2w/λ                                     (3)
 
-θ is learned from answers to reported pages: (Σ(x − p) − 2·(Σp(1 − p))^½)/(4 + Σ(1 − p)), where x is 1 for a change and
+θ measures how much more often than by chance reports of the host's sitemap are right. It is learned from the answers
+of reported pages: (Σ(x − p) − 2·(Σp(1 − p))^½)/(4 + Σ(1 − p)), where x is 1 for a change and
 p its probability without the report. θ is 0 for a host without evidence, and for a ``lastmod`` that is always the
 present time. Later reports count more. Fetches because of reports come on top of the budget.
 
@@ -89,10 +90,10 @@ _HOST_COLUMNS = ("host_rates", "excess", "room", "spread", "trust")
 """The columns of a checkpoint, by page and by host."""
 
 _ERRORS = 2.0
-"""Number of standard errors by which reports of a sitemap must come true more often than by chance."""
+"""A sitemap is trusted if its reports are right more often than by chance, by this number of standard errors."""
 
 _REMEMBERED = 0.98
-"""Weight of the earlier reports of a sitemap after a further one."""
+"""Each report of a sitemap multiplies the weight of the earlier reports by this factor."""
 
 _SURPRISE = 0.02
 """ρ of formula (2)."""
@@ -296,7 +297,7 @@ class PageValues:
         # The evidence: changes, and seconds.
         self._observed: Float64Array = reserve(np.float64, size)
         self._seconds: Float64Array = reserve(np.float64, size)
-        # The place of the page's rule, and by place: the bounds of the interval.
+        # The index of each page's rule, and the bounds of each rule's interval.
         self._places: UInt32Array = reserve(np.uint32, size)
         self._revisit_rules = revisit_rules(rules)
         self._shortest, self._longest = _bounds(schedule, self._revisit_rules)
@@ -304,9 +305,9 @@ class PageValues:
         self._hinted: UInt8Array = reserve(np.uint8, size)
         # By host: the mean rate of its pages; 0 for a host without evidence.
         self._host_rates: Float64Array = reserve(np.float64, size // 8)
-        # By host and depth: the same.
+        # The mean rates by host and depth.
         self._depth_rates: Float64Array = reserve(np.float64, size)
-        # By host: the sums of formula θ over reported pages, and θ at the last renewal.
+        # For each host, the sums in the formula of θ, and θ as of the last renewal.
         self._excess: Float64Array = reserve(np.float64, size // 8)
         self._room: Float64Array = reserve(np.float64, size // 8)
         self._spread: Float64Array = reserve(np.float64, size // 8)
@@ -451,7 +452,7 @@ class PageValues:
         places, rates, ranks = self._places[rows], self._rates(rows), self._ranks(pages)
         shapes = _PRIOR + self._observed[rows]
         trust = self._trust[self.pages.hosts[pages]] * self._hinted[rows]
-        # The V at which formula (3) is the threshold. A report never makes the date later.
+        # The value of V at which formula (3) equals the threshold. A report never makes the date later.
         left = (self._threshold - trust * _stale(shapes) * ranks / rates) / (1 - trust)
         wait = intervals(rates, shapes, ranks, np.clip(left, 1e-300, self._threshold))
         dates: Float64Array = self._last[rows] + np.clip(wait, self._shortest[places], self._longest[places])

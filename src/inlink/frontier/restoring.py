@@ -98,7 +98,7 @@ def restore_columns(frontier: Frontier) -> Checkpoint | None:
 def restore_dates(frontier: Frontier, now: float) -> None:
     """Let pages that changed after their last visit wait again, and apply due dates that were set from outside."""
     pages = frontier.pages
-    # By value, hints are part of the dates.
+    # With ByValue, hints change the dates.
     for place in () if frontier.values is not None else pages.frames.of_kind(HINT):
         hint = pages.frames.frame(place)
         page = hint.page
@@ -118,7 +118,7 @@ def restore_dates(frontier: Frontier, now: float) -> None:
 
 
 def pages_set_outside(pages: Pages) -> set[int]:
-    """The pages to which a reload or a due date came after their last answer and their last hint."""
+    """Pages with a reload or a due date that is later than their last answer and their last hint."""
     last = _overruled(pages, 0, RELOAD)
     for place in pages.frames.of_kind(DUE):
         page = pages.frames.frame(place).page

@@ -166,7 +166,7 @@ class ByValue:
 
 
 class RevisitRule(NamedTuple):
-    """Bounds of the intervals of some pages.
+    """Bounds of the revisit intervals of the pages that a pattern matches.
 
     Attributes
     ----------

@@ -65,7 +65,7 @@ def plan_visit(frontier: Frontier, page: int, schedule: Schedule | None) -> None
     if rule.least == rule.most:
         schedule = None
     elif isinstance(schedule, StoredSchedule):
-        # Its code is not imported, so the time that a rule would bound is not known.
+        # Its code is not imported, so there is no interval that a rule could bound.
         return
     chain = [
         (frame.time, frame.status, visit.first_crawl, visit.crawls, visit.changes)
