@@ -169,6 +169,42 @@ def test_two_builds_at_once_are_refused(crawl):
         inlink.read(crawl, into="g")
 
 
+@pytest.mark.parametrize("most", [2, 3, 5, 8])
+@pytest.mark.parametrize("number", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_groups_of_any_size_are_merged_to_the_same(crawl, monkeypatch, most: int, number: int):
+    # A file without links, a file with names of its own only, and one that is named twice.
+    write(crawl[0], [response("http://empty.example.org/", "")])
+    write(crawl[1], [response("http://z.example.net/", "<a href=http://y.example.net/>x</a>")])
+    paths = [*crawl, crawl[2]]
+    whole = in_one(paths, count=True)
+    monkeypatch.setattr(archiveparts, "FILES", most)
+    assert bytes_of(inlink.read(paths, count=True, workers=number, into="g").path) == whole
+    assert not Path("g.parts").exists()
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_in_a_merge_is_told_and_the_same_command_goes_on(crawl, monkeypatch):
+    whole = in_one(crawl)
+    monkeypatch.setattr(archiveparts, "FILES", 3)
+    asked = workers.ask
+
+    def dying(process, job):
+        if isinstance(job, workers.MergeJob):
+            process.kill()
+            process.wait()
+        return asked(process, job)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(workers, "ask", dying)
+        with pytest.raises(
+            workers.DeadWorkerError, match=r"merged-\w+.part, merged from 3 parts: its process died twice"
+        ):
+            inlink.read(crawl, workers=2, into="g")
+    assert not list(Path("g.parts").glob("merged-*"))
+    with pytest.warns(UserWarning, match=r"going on: \d of 8"):
+        assert bytes_of(inlink.read(crawl, workers=2, into="g").path) == whole
+
+
 @pytest.mark.slow
 def test_two_workers_build_the_same(crawl):
     Path("9.warc.gz").write_bytes(b"")

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import inlink
+import inlink.sources.archiveparts as archiveparts
 from archivecrawl import bytes_of, write_crawl
 from inlink.cli import commands
 from inlink.errors import InlinkError, InputError, MissingExtraError, OutputError, ParameterError
@@ -106,9 +107,7 @@ def test_a_file_that_kills_every_task_is_named_and_the_build_goes_on_later(crawl
         paths = [*crawl[:7], f"{address}/7.warc.gz"]
         whole = bytes_of(inlink.read(paths, into="h", format="warc").path)
         kill.left = 100
-        with pytest.raises(
-            DeadWorkerError, match=r"^http://127.0.0.1:\d+/7.warc.gz: the task that read it failed as"
-        ):
+        with pytest.raises(DeadWorkerError, match=r"^http://127.0.0.1:\d+/7.warc.gz: its task failed as"):
             build(paths, "g", spark, format="warc")
         assert not Path("g").exists()
         kill.left = 0
@@ -128,10 +127,50 @@ def test_parts_pass_through_s3(s3, crawl, spark, monkeypatch):
         client.create_bucket(Bucket="bucket")
         assert build(crawl, "g", spark, parts="s3://bucket/some/where/") == whole
         assert "Contents" not in client.list_objects_v2(Bucket="bucket")
-        with pytest.raises(OutputError, match=r"^s3://none/g2.parts/.*: cannot be written"):
+        with pytest.raises(OutputError, match=r"^s3://none/g2.parts-\w+/.*: cannot be written"):
             build(crawl, "g2", spark, parts="s3://none")
     with pytest.raises(ParameterError, match="`parts` must begin with s3://"):
         build(crawl, "g", spark, parts="/shared")
+
+
+@pytest.mark.parametrize("most", [2, 3, 8])
+def test_tasks_merge_parts_too(crawl, spark, monkeypatch, most):
+    whole = bytes_of(inlink.read(crawl, into="h", count=True).path)
+    monkeypatch.setattr(archiveparts, "FILES", most)
+    # The driver must not merge groups itself.
+    monkeypatch.setattr("inlink.sources.workers.merged_file", None)
+    assert build(crawl, "g", spark, count=True) == whole
+    assert not Path("g.parts").exists()
+
+
+def test_nothing_stays_on_s3_after_merges_and_interruptions(s3, crawl, spark, monkeypatch):
+    import boto3
+
+    whole = bytes_of(inlink.read(crawl, into="h").path)
+    monkeypatch.setattr(archiveparts, "FILES", 3)
+    for name, value in s3.items():
+        monkeypatch.setenv(name, value)
+        monkeypatch.setitem(spark.sparkContext.environment, name, value)
+    fetch, fetched = inlink.spark.SparkTasks._fetch, []
+
+    def interrupting(tasks: Any, job: Any, task: Any) -> None:
+        if len(fetched) == 4:
+            raise KeyboardInterrupt
+        fetched.append(job.part)
+        fetch(tasks, job, task)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        client = boto3.client("s3", region_name="us-east-1")
+        client.create_bucket(Bucket="bucket")
+        with monkeypatch.context() as patch:
+            patch.setattr(inlink.spark.SparkTasks, "_fetch", interrupting)
+            with pytest.raises(KeyboardInterrupt):
+                build(crawl, "g", spark, parts="s3://bucket/p")
+        assert len(fetched) == 4
+        assert "Contents" not in client.list_objects_v2(Bucket="bucket")
+        assert build(crawl, "g", spark, parts="s3://bucket/p") == whole
+        assert "Contents" not in client.list_objects_v2(Bucket="bucket")
 
 
 def run(*arguments: str) -> str:
@@ -213,7 +252,7 @@ def test_a_master_that_does_not_answer_is_told_in_one_line(monkeypatch):
         inlink.spark.session("spark://127.0.0.1:1")
     assert str(caught.value) == (
         "Spark does not start (java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.). "
-        "Check that its master spark://127.0.0.1:1 is right and answers"
+        "Check that its master spark://127.0.0.1:1 is right and answers, and that executors can start"
     )
 
 

@@ -12,7 +12,7 @@ import shutil
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from configparser import RawConfigParser
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,8 @@ _BLOCK = 1 << 20
 _KEYS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
 # A part of a file on S3 is a request, so parts are larger.
 _S3_BLOCK = 8 << 20
+# Larger files are uploaded in pieces. S3 takes up to 5 GiB in a request, which is in memory.
+_LARGEST_PUT = 1 << 30
 
 _wait = time.sleep
 
@@ -305,7 +307,8 @@ def upload(path: Path, url: str) -> None:
     from obstore.exceptions import BaseError
 
     try:
-        store.put(key, path)
+        # A request of its own leaves nothing behind if it is cut. An upload in pieces would leave the pieces.
+        store.put(key, path, use_multipart=path.stat().st_size > _LARGEST_PUT)
     except (OSError, BaseError) as error:
         raise OutputError(f"{url}: cannot be written ({_first_line(error)})") from None
 
@@ -322,13 +325,15 @@ def download(url: str, path: Path) -> None:
         shutil.copyfileobj(source, target, _BLOCK)
 
 
-def remove_remote(url: str) -> None:
-    """Remove a file on ``s3://``, if that is allowed."""
-    store, key = _s3(url)
+def remove_remote(urls: Sequence[str]) -> None:
+    """Remove files of a bucket on ``s3://``, if that is allowed. They need not exist."""
+    if not urls:
+        return
+    store, _ = _s3(urls[0])
     from obstore.exceptions import BaseError
 
     with contextlib.suppress(OSError, BaseError):
-        store.delete(key)
+        store.delete([_s3(url)[1] for url in urls])
 
 
 def _seconds(headers: Any) -> float | None:

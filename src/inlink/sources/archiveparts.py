@@ -24,16 +24,15 @@ from inlink.base.folder import atomic_file, check_target
 from inlink.base.progress import track
 from inlink.base.remote import UnreachableError
 from inlink.base.table import counted
-from inlink.base.unfinished import unfinished_folder
 from inlink.errors import InlinkError, InputError, InUseError, OutputError
 from inlink.graph.batches import Level
 from inlink.graph.build import build_parts
 from inlink.graph.graph import KIND, Graph
-from inlink.graph.merging import FILES, merged_file
+from inlink.graph.merging import FILES
 from inlink.graph.part import VERSION, PartFile
 from inlink.sources.files import Files
 from inlink.sources.inputs import Location
-from inlink.sources.workers import PartJob, Runner, SourceEntry, finished_jobs, stamp
+from inlink.sources.workers import Job, MergeJob, PartJob, Runner, SourceEntry, finished_jobs, stamp
 
 _SETTINGS = "settings.json"
 
@@ -268,7 +267,7 @@ class PartFolder:
         workers: int | Runner,
         failed: Callable[[int, InputError], None],
     ) -> None:
-        """Make the parts that are missing.
+        """Make the parts that are missing, and merge many parts to few.
 
         Parameters
         ----------
@@ -276,7 +275,7 @@ class PartFolder:
             The job for each file, without the file and its part.
         formats : sequence of str
             The formats of the files.
-        workers : int, or function of an iterator of PartJob
+        workers : int, or function of an iterator of Job
             The number of processes, 1 for this one; or something that does the jobs elsewhere.
         failed : function of (int, InputError)
             Is called with the place of a file that cannot be read.
@@ -289,8 +288,9 @@ class PartFolder:
         keys = list(self._wanted)
         missing = [place for place, key in enumerate(keys) if key not in self._parts]
 
-        def jobs() -> Iterator[PartJob]:
+        def jobs() -> Iterator[Job]:
             for place in missing:
+                yield from self._merges()
                 name, time = keys[place]
                 part = hashlib.sha256(f"{time} {name}".encode("utf-8", "surrogateescape")).hexdigest()[:24]
                 yield msgspec.structs.replace(
@@ -304,37 +304,41 @@ class PartFolder:
 
         with track("reading archives", len(self._wanted), "files") as task:
             task.advance(len(self._wanted) - len(missing))
-            if isinstance(workers, int):
-                results = finished_jobs(jobs(), min(workers, len(missing) or 1))
-            else:
-                results = workers(jobs())
-            with contextlib.closing(results):
-                for done, error in results:
-                    task.advance(1)
-                    if error is not None:
-                        failed(done.place, error)
-                        continue
-                    path = Path(done.part)
-                    [entry] = msgspec.convert(PartFile(path).header.meta["inputs"], list[SourceEntry])
-                    self._parts[keys[done.place]], self._entries[keys[done.place]] = path, entry
-                    self._alone.add(path)
-                    if len(self._alone) >= FILES:
-                        self._merge()
+            # The last files may leave parts that are enough for another merge.
+            for pending in (jobs(), self._merges()):
+                if isinstance(workers, int):
+                    results = finished_jobs(pending, min(workers, len(missing) or 1))
+                else:
+                    results = workers(pending)
+                with contextlib.closing(results):
+                    for done, error in results:
+                        if isinstance(done, PartJob):
+                            task.advance(1)
+                        if error is None:
+                            self._add(done)
+                        elif isinstance(done, PartJob):
+                            failed(done.place, error)
+                        else:
+                            raise error
 
-    def _merge(self) -> None:
-        """Merge the parts of single files to one part, so that few files are open when the graph is built."""
-        entries = [self._entries[key] for key in sorted(self._parts) if self._parts[key] in self._alone]
-        name = hashlib.sha256(msgspec.json.encode(entries)).hexdigest()[:24]
-        target = self.path / f"merged-{name}.part"
-        files = [PartFile(path) for path in sorted(self._alone)]
-        with unfinished_folder(target) as scratch, atomic_file(target) as work:
-            merged_file(files, work, scratch, {"inputs": msgspec.to_builtins(entries)})
-        for key, path in self._parts.items():
-            if path in self._alone:
-                self._parts[key] = target
-        for path in self._alone:
-            path.unlink()
-        self._alone.clear()
+    def _merges(self) -> Iterator[MergeJob]:
+        """Yield jobs that merge the parts of single files, so that few files are open when the graph is built."""
+        while len(self._alone) >= FILES:
+            files = sorted(self._alone)[:FILES]
+            self._alone.difference_update(files)
+            name = hashlib.sha256(" ".join(path.name for path in files).encode()).hexdigest()[:24]
+            yield MergeJob([str(path) for path in files], str(self.path / f"merged-{name}.part"))
+
+    def _add(self, job: Job) -> None:
+        """Add the part of a job. A merged part replaces its members."""
+        path = Path(job.part)
+        for entry in msgspec.convert(PartFile(path).header.meta["inputs"], list[SourceEntry]):
+            self._parts[entry.name, entry.time], self._entries[entry.name, entry.time] = path, entry
+        if isinstance(job, PartJob):
+            self._alone.add(path)
+            return
+        for part in job.parts:
+            Path(part).unlink()
 
     def tallies(self) -> dict[int, Tally]:
         """Return the counts of the files that have parts, by place."""

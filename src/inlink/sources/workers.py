@@ -1,4 +1,4 @@
-"""Make parts of archives: the work of this process, of several, or of the tasks of a cluster.
+"""Make parts of archives, and merge them: the work of this process, of several, or of the tasks of a cluster.
 
 ``python -m inlink.sources.workers`` reads a job as a line of JSON from its standard input, and answers with a line on
 its standard output: ``null``, or the error's type and text. It ends as soon as its standard input closes.
@@ -25,11 +25,14 @@ import msgspec
 import inlink.errors
 from inlink.base.damage import Tally
 from inlink.base.disk import unwritable
+from inlink.base.folder import atomic_file
 from inlink.base.remote import UnreachableError, is_remote
+from inlink.base.table import counted
 from inlink.base.unfinished import unfinished_folder
 from inlink.errors import InlinkError, InputError
 from inlink.graph.batches import ArcBatch, Level
 from inlink.graph.collect import write_part
+from inlink.graph.merging import merged_file
 from inlink.graph.part import PartFile
 from inlink.sources.files import read_source
 from inlink.sources.inputs import Location
@@ -58,8 +61,8 @@ class SourceEntry(msgspec.Struct):
     tally: Tally
 
 
-class PartJob(msgspec.Struct):
-    """A part to be made.
+class PartJob(msgspec.Struct, tag=True):
+    """A part to be made of an archive.
 
     Attributes
     ----------
@@ -94,6 +97,30 @@ class PartJob(msgspec.Struct):
     format: str = ""
     time: int = 1
     part: str = ""
+
+
+class MergeJob(msgspec.Struct, tag=True):
+    """A part to be made of other parts, which stay.
+
+    Attributes
+    ----------
+    parts : list of str
+        The parts.
+    part : str
+        The file to write.
+    """
+
+    parts: list[str]
+    part: str
+
+    @property
+    def name(self) -> str:
+        """The name in messages."""
+        return f"{self.part}, merged from {counted(len(self.parts), 'part')}"
+
+
+Job: TypeAlias = PartJob | MergeJob
+"""Makes the file ``job.part``, and can be encoded as JSON."""
 
 
 def stamp(path: Location) -> list[int | str]:
@@ -163,23 +190,53 @@ def make_part(job: PartJob) -> PartFile:
         ) from None
 
 
+def _merge(job: MergeJob) -> None:
+    target = Path(job.part)
+    parts = [PartFile(part) for part in job.parts]
+    # The order of the parts does not show.
+    inputs = sorted((entry for part in parts for entry in part.header.meta["inputs"]), key=_key)
+    try:
+        with unfinished_folder(target) as scratch, atomic_file(target) as work:
+            merged_file(parts, work, scratch, {"inputs": inputs})
+    except OSError as error:
+        raise unwritable(target, error) from None
+
+
+def _key(entry: dict[str, Any]) -> tuple[str, int]:
+    return entry["name"], entry["time"]
+
+
+def do(job: Job) -> None:
+    """Do a job.
+
+    Raises
+    ------
+    inlink.errors.InputError
+        If the archive or a part cannot be read.
+    inlink.errors.OutputError
+        If the part cannot be written.
+    """
+    if isinstance(job, MergeJob):
+        _merge(job)
+    else:
+        make_part(job)
+
+
 class DeadWorkerError(InlinkError):
-    """A process that read a file died each time."""
+    """A process that did a job died each time."""
 
 
-Done: TypeAlias = tuple[PartJob, InputError | None]
-"""A job that was done, and the error if its file cannot be read."""
+Done: TypeAlias = tuple[Job, InputError | None]
+"""A job that was done, and the error if its files cannot be read."""
 
-Runner: TypeAlias = Callable[[Iterator[PartJob]], Generator[Done]]
+Runner: TypeAlias = Callable[[Iterator[Job]], Generator[Done]]
 """Does jobs elsewhere, such as in the tasks of a cluster."""
 
 
-def answer(job: PartJob, then: Callable[[], None] | None = None) -> bytes:
-    """Make a part, and call `then`. Return ``null``, or the error's type and text, as JSON."""
+def answer(work: Callable[[], None]) -> bytes:
+    """Call a function. Return ``null``, or the type and text of its error, as JSON."""
     try:
-        make_part(job)
-        if then is not None:
-            then()
+        work()
     except InlinkError as wrong:
         return msgspec.json.encode([type(wrong).__name__, str(wrong)])
     return b"null"
@@ -195,12 +252,12 @@ def error_in(answer: bytes) -> InlinkError | None:
     return error
 
 
-def finished_jobs(jobs: Iterator[PartJob], workers: int) -> Generator[Done]:
-    """Do jobs, in any order, and yield each with the error if its file cannot be read.
+def finished_jobs(jobs: Iterator[Job], workers: int) -> Generator[Done]:
+    """Do jobs, in any order, and yield each with the error if its files cannot be read.
 
     Parameters
     ----------
-    jobs : iterator of PartJob
+    jobs : iterator of Job
         The jobs.
     workers : int
         The number of processes; 1 is this process.
@@ -208,7 +265,7 @@ def finished_jobs(jobs: Iterator[PartJob], workers: int) -> Generator[Done]:
     Raises
     ------
     inlink.errors.InlinkError
-        If the work cannot go on: the disk is full, or a process died twice on one file.
+        If the work cannot go on: the disk is full, or a process died twice on one job.
     """
     if workers > 1:
         with _Processes() as processes:
@@ -218,7 +275,7 @@ def finished_jobs(jobs: Iterator[PartJob], workers: int) -> Generator[Done]:
     for job in jobs:
         error = None
         try:
-            make_part(job)
+            do(job)
         except InputError as wrong:
             error = wrong
         yield job, error
@@ -247,7 +304,7 @@ def results_of(calls: Iterable[Callable[[], T]], threads: int, stop: Callable[[]
 
 
 class _Processes(contextlib.ExitStack):
-    """Processes that make parts, as many as there are threads that have jobs done; a context manager."""
+    """Processes that do jobs, as many as there are threads that hand them out; a context manager."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -256,7 +313,7 @@ class _Processes(contextlib.ExitStack):
         self._idle: list[subprocess.Popen[bytes]] = []
         self._killed = False
 
-    def do(self, job: PartJob) -> Done:
+    def do(self, job: Job) -> Done:
         """Have a job done. If its process dies, another one tries it."""
         code = 0
         for _ in range(2):
@@ -297,7 +354,7 @@ class _Processes(contextlib.ExitStack):
                 process.kill()
 
 
-def ask(process: "subprocess.Popen[bytes]", job: PartJob) -> bytes:
+def ask(process: "subprocess.Popen[bytes]", job: Job) -> bytes:
     """Hand a job to a process. Return its answer; empty if it died."""
     assert process.stdin is not None
     assert process.stdout is not None
@@ -309,15 +366,14 @@ def ask(process: "subprocess.Popen[bytes]", job: PartJob) -> bytes:
     return b""
 
 
-def _death(job: PartJob, code: int) -> str:
+def _death(job: Job, code: int) -> str:
     why = f"exit code {code}"
     if code < 0:
         # Real-time signals have no names.
         name = next((member.name for member in signal.Signals if member == -code), str(-code))
         why = f"signal {name}" + (", out of memory?" if code == -signal.SIGKILL else "")
-    return (
-        f"{job.name}: the process that read it died twice ({why}). Use fewer workers, or leave the file out"
-    )
+    remedy = "" if isinstance(job, MergeJob) else ", or leave the file out"
+    return f"{job.name}: its process died twice ({why}). Use fewer workers{remedy}"
 
 
 def main() -> None:
@@ -334,7 +390,8 @@ def main() -> None:
 
     threading.Thread(target=listen, daemon=True).start()
     while True:
-        answers.write(answer(msgspec.json.decode(jobs.get(), type=PartJob)) + b"\n")
+        job: Job = msgspec.json.decode(jobs.get(), type=Job)
+        answers.write(answer(partial(do, job)) + b"\n")
         answers.flush()
 
 

@@ -1,15 +1,19 @@
-"""Graphs of archives whose parts are made by Spark's tasks.
+"""Graphs of archives whose parts are made and merged by Spark's tasks.
 
-A task reads one archive and writes its part, as a worker of ``inlink build`` does. The driver merges the parts. Parts
-lie in a folder that the driver and the executors share, or they pass through S3. A part appears there when it is
-complete, so a task that is killed or runs twice leaves either the whole part or nothing.
+A task reads one archive and writes its part, or merges many parts to one, as a worker of ``inlink build`` does. The
+driver merges the last parts. Parts lie in a folder that the driver and the executors share, or they pass through S3. A
+part appears there when it is complete, so a task that is killed or runs twice leaves either the whole part or nothing.
 """
 
 import contextlib
+import hashlib
 import os
+import platform
 import re
 import shutil
 import tempfile
+import threading
+import time
 import uuid
 from collections.abc import Generator, Iterable, Iterator
 from functools import partial
@@ -31,7 +35,7 @@ from inlink.base.urlfiles import download, remove_remote, upload
 from inlink.errors import InputError, OutputError, ParameterError
 from inlink.graph.graph import Graph
 from inlink.sources.read import read
-from inlink.sources.workers import DeadWorkerError, Done, PartJob, answer, error_in, results_of
+from inlink.sources.workers import DeadWorkerError, Done, Job, MergeJob, answer, do, error_in, results_of
 from inlink.spark.start import failure, is_stopped, spark_errors
 from inlink.spark.start import session as started
 
@@ -40,6 +44,8 @@ from inlink.spark.start import session as started
 _WAVE = 64
 _WAVES = 4
 _TASK = re.compile(r"Task (\d+) in stage")
+# Seconds in which tasks that were cancelled end. Spark kills their processes after two.
+_PATIENCE = 30.0
 
 
 def build(
@@ -64,7 +70,7 @@ def build(
         None takes the active session, or starts one: see :func:`inlink.spark.session`.
     parts : str or None
         ``"s3://BUCKET/PREFIX"``: the place where tasks leave their parts for the driver, which fetches and removes
-        them. None is ``NAME.parts``, which driver and executors must then share.
+        them, also if the build ends with an error. None is ``NAME.parts``, which driver and executors must then share.
     **options
         As in :func:`inlink.read`: `level`, `format`, `links`, `like`, `strict`, `count`, …
 
@@ -118,9 +124,12 @@ class SparkTasks:
             )
         self._session, self._parts = session, parts
         self._context = session.sparkContext
+        # Parts on S3: those that may be there, and those that are complete.
+        self._places: set[str] = set()
+        self._complete: set[str] = set()
 
-    def __call__(self, jobs: Iterator[PartJob]) -> Generator[Done]:
-        """Do jobs, and yield each with the error if its file cannot be read.
+    def __call__(self, jobs: Iterator[Job]) -> Generator[Done]:
+        """Do jobs, and yield each with the error if its files cannot be read.
 
         Raises
         ------
@@ -131,30 +140,42 @@ class SparkTasks:
         with spark_errors():
             size = max(_WAVE, 2 * self._context.defaultParallelism)
         waves = iter(lambda: list(islice(jobs, size)), [])
-        calls = (partial(self._run, wave, group) for wave in waves)
+        ended = threading.Event()
+        calls = (partial(self._run, wave, group, ended) for wave in waves)
 
         def cancel() -> None:
+            ended.set()
             # If the cluster has stopped the context, there are no jobs to cancel.
             with contextlib.suppress(Py4JError):
                 self._context.cancelJobGroup(group)
 
-        for done in results_of(calls, _WAVES, cancel):
-            yield from done
+        try:
+            with contextlib.closing(results_of(calls, _WAVES, cancel)) as results:
+                for done in results:
+                    yield from done
+        finally:
+            if self._places:
+                # A task that still runs could leave its part after the removal.
+                self._await(group)
+                remove_remote(sorted(self._places))
+                self._places.clear()
+                self._complete.clear()
 
-    def _run(self, wave: list[PartJob], group: str) -> list[Done]:
+    def _run(self, wave: list[Job], group: str, ended: threading.Event) -> list[Done]:
         """Do some jobs as one job of Spark, a task each."""
-        places = [self._place(job) for job in wave]
+        tasks = [self._task(job) for job in wave]
         work = partial(
             _in_task,
-            [msgspec.json.encode(job) for job in wave],
-            places,
+            [msgspec.json.encode(task) for task in tasks],
             str(Path.cwd()),
             inlink.__version__,
         )
         try:
             # One row in each partition: spark.range() cuts evenly.
             rows = self._session.range(0, len(wave), 1, len(wave))
-            self._context.setJobGroup(group, f"inlink: {counted(len(wave), 'file')}, from {wave[0].name}")
+            self._context.setJobGroup(group, f"inlink: {counted(len(wave), 'part')}, from {wave[0].name}")
+            if ended.is_set():
+                raise DeadWorkerError("the build has ended")
             answers = rows.mapInArrow(work, "place long, answer binary").collect()
         except (PySparkException, Py4JError) as wrong:
             raise failure(wrong) if is_stopped(wrong) else _dead_worker(wrong, wave) from None
@@ -162,20 +183,52 @@ class SparkTasks:
         for row in answers:
             job, error = wave[row.place], error_in(bytes(row.answer))
             if error is None:
-                self._fetch(job, places[row.place])
+                self._fetch(job, tasks[row.place])
             elif not isinstance(error, InputError):
                 raise error
             results.append((job, error))
         return results
 
-    def _place(self, job: PartJob) -> str:
-        """Return the path or URL of the part that a task writes."""
-        if self._parts is None:
-            return str(Path(job.part).absolute())
-        folder = Path(job.part).parent.name
-        return f"{self._parts.rstrip('/')}/{folder}/{Path(job.part).name}"
+    def _task(self, job: Job) -> Job:
+        """Return a job with the places of its parts that a task reads and writes."""
+        task = msgspec.structs.replace(job, part=self._place(job.part))
+        if isinstance(task, MergeJob):
+            task.parts = [self._place(part) for part in task.parts]
+        if self._parts is not None:
+            self._places.add(task.part)
+            if isinstance(job, MergeJob) and isinstance(task, MergeJob):
+                for part, place in zip(job.parts, task.parts, strict=True):
+                    # Parts of an earlier run are on the driver only.
+                    if place not in self._complete:
+                        self._places.add(place)
+                        upload(Path(part), place)
+        return task
 
-    def _fetch(self, job: PartJob, place: str) -> None:
+    def _place(self, part: str) -> str:
+        """Return the path or URL of a part for tasks."""
+        path = Path(part).absolute()
+        if self._parts is None:
+            return str(path)
+        # Two builds with the same name must not share a folder.
+        mark = hashlib.sha256(
+            f"{platform.node()} {path.parent}".encode("utf-8", "surrogateescape")
+        ).hexdigest()
+        return f"{self._parts.rstrip('/')}/{path.parent.name}-{mark[:12]}/{path.name}"
+
+    def _await(self, group: str) -> None:
+        """Wait for the end of the tasks of a group of jobs."""
+        tracker = self._context.statusTracker()
+        end = time.monotonic() + _PATIENCE
+        # If the cluster has stopped the context, there are no tasks.
+        with contextlib.suppress(Py4JError):
+            while time.monotonic() < end:
+                jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+                stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+                if not any(stage and stage.numActiveTasks for stage in stages):
+                    return
+                time.sleep(0.1)
+
+    def _fetch(self, job: Job, task: Job) -> None:
         """Bring a part to the driver, if it is not there."""
         if self._parts is None:
             if not Path(job.part).exists():
@@ -185,17 +238,21 @@ class SparkTasks:
                 )
             return
         with _publishing(Path(job.part)) as work:
-            download(place, work)
-        remove_remote(place)
+            download(task.part, work)
+        if isinstance(task, MergeJob):
+            remove_remote([task.part, *task.parts])
+        else:
+            # It stays for the task that merges it.
+            self._complete.add(task.part)
 
 
-def _dead_worker(error: Exception, wave: list[PartJob]) -> DeadWorkerError:
-    """The error that names the file at whose task a job of Spark failed."""
+def _dead_worker(error: Exception, wave: list[Job]) -> DeadWorkerError:
+    """The error that names the file, or the merge, at whose task a job of Spark failed."""
     match = _TASK.search(str(error))
-    name = wave[int(match[1])].name if match else f"one of {len(wave):,} files from {wave[0].name}"
+    name = wave[int(match[1])].name if match else f"one of {len(wave):,} parts from {wave[0].name}"
+    remedy = "" if match and isinstance(wave[int(match[1])], MergeJob) else ", or leave the file out"
     return DeadWorkerError(
-        f"{name}: the task that read it failed as often as Spark tries it ({failure(error)}). Give tasks more "
-        "memory, or leave the file out"
+        f"{name}: its task failed as often as Spark tries it ({failure(error)}). Give tasks more memory{remedy}"
     )
 
 
@@ -203,29 +260,40 @@ def _dead_worker(error: Exception, wave: list[PartJob]) -> DeadWorkerError:
 
 
 def _in_task(
-    jobs: list[bytes], places: list[str], folder: str, version: str, batches: Iterator[pa.RecordBatch]
+    jobs: list[bytes], folder: str, version: str, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Make the parts of the jobs that the rows name, and yield the answers."""
+    """Do the jobs that the rows name, and yield the answers."""
     if version != inlink.__version__:
         raise RuntimeError(
             f"the driver has inlink {version}, an executor {inlink.__version__}: install the same"
         )
     for batch in batches:
         rows = batch.column(0).to_pylist()
-        answers = [_make(msgspec.json.decode(jobs[row], type=PartJob), places[row], folder) for row in rows]
+        answers = [answer(partial(_make, msgspec.json.decode(jobs[row], type=Job), folder)) for row in rows]
         yield pa.RecordBatch.from_arrays(
             [pa.array(rows, pa.int64()), pa.array(answers, pa.binary())], ["place", "answer"]
         )
 
 
-def _make(job: PartJob, place: str, folder: str) -> bytes:
+def _make(job: Job, folder: str) -> None:
     """Make a part on the disk of this machine, and move it to its place."""
     with contextlib.ExitStack() as stack:
         if not is_remote(job.name) and not Path(job.name).is_absolute() and Path(folder).is_dir():
             stack.enter_context(contextlib.chdir(folder))
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="inlink-")))
-        own = scratch / "part"
-        return answer(msgspec.structs.replace(job, part=str(own)), lambda: _publish(own, place))
+        own = msgspec.structs.replace(job, part=str(scratch / "part"))
+        if isinstance(own, MergeJob):
+            own.parts = [_local(part, scratch / str(k)) for k, part in enumerate(own.parts)]
+        do(own)
+        _publish(Path(own.part), job.part)
+
+
+def _local(part: str, path: Path) -> str:
+    """Return the path of a part, which is fetched if it is on S3."""
+    if not is_remote(part):
+        return part
+    download(part, path)
+    return str(path)
 
 
 def _publish(own: Path, place: str) -> None:

@@ -91,7 +91,8 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
         return builder.getOrCreate()
     except (PySparkException, Py4JError, OSError) as error:
         raise ParameterError(
-            f"Spark does not start ({_reason(error)}). Check that its master {master} is right and answers"
+            f"Spark does not start ({_reason(error)}). Check that its master {master} is right and "
+            "answers, and that executors can start"
         ) from None
 
 
