@@ -5,6 +5,7 @@ import re
 import resource
 import subprocess
 import sys
+import weakref
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from unittest.mock import patch
@@ -251,3 +252,22 @@ def test_columns_hold_their_address_space_only_as_long_as_they_live():
         del column
         assert part[0] == 1
         del part
+
+
+def test_space_that_a_reference_cycle_keeps_is_taken_back_before_there_is_less(monkeypatch):
+    class Space(columns._Space):
+        def __new__(cls, *arguments, **named):
+            if cycle() is not None:
+                raise OSError(12, "Cannot allocate memory")
+            return super().__new__(cls, *arguments, **named)
+
+    kept = [reserve(np.uint8, 1 << 20)]
+    kept.append(kept)
+    cycle = weakref.ref(kept[0])
+    monkeypatch.setattr(columns, "_Space", Space)
+    gc.disable()
+    try:
+        del kept
+        assert len(reserve(np.uint8, 1 << 20)) == 1 << 20
+    finally:
+        gc.enable()

@@ -5,6 +5,7 @@ would double for a moment and the crawl would stop for seconds.
 """
 
 import ctypes
+import gc
 import mmap
 import os
 from functools import cache
@@ -72,12 +73,16 @@ def reserve(dtype: Any, length: int) -> AnyArray:
     """
     size = np.dtype(dtype).itemsize
     wanted = length * size
-    for _ in range(11):
+    for tries in range(12):
         try:
             flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
             space = _Space(-1, max(length, 1) * size, flags=flags)
         except (OSError, ValueError):
-            length //= 2
+            if tries:
+                length //= 2
+            else:
+                # A crawl that was dropped in a reference cycle, such as an exception's, still has its space.
+                gc.collect()
             continue
         return np.frombuffer(space, dtype)
     raise StoreError(
