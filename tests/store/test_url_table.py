@@ -12,7 +12,7 @@ from crawlstrategies import (
     opened,
     stored_pages,
 )
-from inlink.errors import StoreError
+from inlink.errors import StoreError, UnknownNodeError
 from inlink.store import urls as urls_module
 from inlink.store.format import NO_PAGE
 from inlink.store.reader import known_pages
@@ -137,4 +137,9 @@ def test_urls_of_pages_round_trip_across_marks(tmp_path, length):
             assert stored_pages(crawl).urls(list(range(len(some)))) == some
     reader = known_pages(tmp_path / "c")
     assert reader.urls(list(range(101))[::-1]) == urls[::-1]
+    for some in ([5, 40, 41, 7, 100, 100, 99], [64, 31, 32, 63], list(range(1, 101, 13)), []):
+        assert reader.urls(some) == [urls[page] for page in some]
+    for wrong in ([101], [97, 101], [97, 99, 127]):
+        with pytest.raises(UnknownNodeError):
+            reader.urls(wrong)
     reader.close()

@@ -389,8 +389,13 @@ class UrlTable(Deferred):
         return self._mapped.between(begin, end)[begin:end]
 
     def urls(self, pages: UInt32Array | Sequence[int]) -> list[str]:
-        """The canonical URLs of the given pages."""
-        return [self.url(page) for page in map(int, pages)]
+        """The canonical URLs of the given pages. They cost less if pages whose numbers are close follow each other."""
+        urls, at, lines = [], -1, list[bytes]()
+        for page in map(int, pages):
+            if page >> 5 != at or page & 31 >= len(lines):
+                at, lines = page >> 5, self._lines(max(page, min(page | 31, self.tally.pages - 1)))[:-1]
+            urls.append(lines[page & 31].decode("ascii"))
+        return urls
 
     def host(self, host: int) -> str:
         """The name of a host."""
