@@ -12,8 +12,7 @@ KINDS = [getattr(protocol, name) for name in protocol.__all__]
 KINDS = [kind for kind in KINDS if isinstance(kind, type)]
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=9)
 FLOAT = st.floats(allow_nan=False, allow_infinity=False)
-NUMBER = st.integers(0, 2**63 - 1)
-LEAVES = {str: TEXT, float: FLOAT, int: NUMBER, bool: st.booleans(), bytes: st.binary(max_size=9)}
+LEAVES = {str: TEXT, float: FLOAT, bool: st.booleans(), bytes: st.binary(max_size=9)}
 
 
 def values(kind: object) -> st.SearchStrategy:
@@ -38,9 +37,11 @@ def of_type(kind: msgspec.inspect.Type) -> st.SearchStrategy:
             return st.dictionaries(of_type(kind.key_type), of_type(kind.value_type), max_size=4)
         case inspect.NoneType():
             return st.none()
+        case inspect.IntType():
+            return st.integers(0 if kind.ge is None else kind.ge, 2**63 - 1 if kind.le is None else kind.le)
         case inspect.AnyType():
             return st.one_of(st.none(), st.booleans(), TEXT, st.lists(TEXT, max_size=2))
-    names = {"StrType": str, "FloatType": float, "IntType": int, "BoolType": bool, "BytesType": bytes}
+    names = {"StrType": str, "FloatType": float, "BoolType": bool, "BytesType": bytes}
     return LEAVES[names[type(kind).__name__]]
 
 
