@@ -8,8 +8,8 @@ from pathlib import Path
 
 BENCHMARKS = (
     "rank", "measures", "build", "extract", "crawl", "spider", "manual", "fleet", "view", "pauses", "server", "rerank",
-    "spam", "orders", "freshness", "truth", "start", "certificate", "copies", "space", "release", "house", "edge",
-    "tables",
+    "spam", "shards", "orders", "freshness", "truth", "start", "certificate", "copies", "space", "release", "house",
+    "edge", "tables",
 )  # fmt: skip
 DOCS = Path(__file__).parents[1] / "docs"
 USAGE = f"usage: python -m bench {' | '.join(BENCHMARKS)}  (each with --help)"

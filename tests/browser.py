@@ -14,7 +14,7 @@ from typing import Any
 
 from patience import PATIENCE, wait_until
 
-__all__ = ["MISSING", "Browser", "browser"]
+__all__ = ["MISSING", "Browser", "browser", "overflow"]
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
@@ -175,3 +175,13 @@ def _answers(port: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def overflow(window: Browser) -> list[str]:
+    """Elements that reach beyond the window."""
+    found: list[str] = window.run(
+        "return [...document.querySelectorAll('body *')].filter((one) => one.getBoundingClientRect().right >"
+        " innerWidth + 1 && one.getClientRects().length && !one.closest('thead'))"
+        ".map((one) => one.outerHTML.slice(0, 200))"
+    )
+    return found

@@ -78,6 +78,10 @@ class MemoryClient:
         self.calls.append(("report", list(answers)))
         return [self._take(answer) for answer in answers]
 
+    def split(self, answers: Sequence[Answer]) -> list[list[int]]:
+        """All answers go in one report."""
+        return [list(range(len(answers)))]
+
     def _take(self, answer: Answer) -> Receipt:
         if isinstance(answer, HostDelay):
             return Receipt(counted=True)

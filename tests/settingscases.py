@@ -45,6 +45,7 @@ OTHERS: dict[str, Any] = {
     "rules.max_depth": 4,
     "rules.hosts": ("a.example",),
     "rules.domains": ("example.org",),
+    "rules.shard": "1/1",
     "url_rules.sort_query": True,
     "url_rules.drop_session_ids": True,
     "url_rules.drop_parameters": ("utm_*", "ref"),

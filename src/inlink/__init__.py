@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from inlink import errors
     from inlink.base.clock import VirtualClock
     from inlink.base.progress import progress
-    from inlink.client.remote import connect
+    from inlink.client.shards import connect
     from inlink.crawl.crawl import Crawl
     from inlink.crawl.view import CrawlView
     from inlink.errors import InlinkError
@@ -65,7 +65,7 @@ _HOMES = {
     "betweenness": ("inlink.rank.betweenness", "betweenness"),
     "cheirank": ("inlink.rank.cheirank", "cheirank"),
     "closeness": ("inlink.rank.closeness", "closeness"),
-    "connect": ("inlink.client.remote", "connect"),
+    "connect": ("inlink.client.shards", "connect"),
     "degree": ("inlink.rank.degree", "degree"),
     "diff": ("inlink.sources.diff", "diff"),
     "drift": ("inlink.rank.drift", "drift"),

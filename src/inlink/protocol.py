@@ -6,7 +6,7 @@ The protocol sends seconds and never times, so clocks need not agree.
 """
 
 import re
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -23,6 +23,8 @@ __all__ = [
     "Certificate",
     "Changed",
     "Crawled",
+    "Discovered",
+    "DiscoveredPage",
     "Excluded",
     "Failed",
     "Hello",
@@ -39,6 +41,7 @@ __all__ = [
     "Seeded",
     "Seeds",
     "Session",
+    "ShardOf",
     "Sitemap",
     "Standing",
     "Task",
@@ -260,6 +263,75 @@ class HostDelay(msgspec.Struct, tag="host_delay", forbid_unknown_fields=True):
 Answer = Crawled | Failed | Excluded | Redirected | Released | HostDelay
 
 
+class DiscoveredPage(msgspec.Struct, frozen=True, array_like=True):
+    """A page that another shard of the crawl owns.
+
+    Parameters
+    ----------
+    url : str
+        The canonical URL, with ``#`` and the variant if it has one.
+    score : float
+        The best score of a link to it.
+    depth : int
+        Clicks from a seed, 0 … 65,535.
+    rank : float
+        What the links of the sender give to its rank, not normalised.
+    data : bytes
+        Carried data.
+    """
+
+    url: str
+    score: float
+    depth: Annotated[int, msgspec.Meta(ge=0, le=0xFFFF)]
+    rank: float
+    data: bytes = b""
+
+
+class Discovered(msgspec.Struct, frozen=True):
+    """Pages that a shard has discovered and that another shard owns, and their ranks.
+
+    Parameters
+    ----------
+    shard : int
+        The shard that has discovered them.
+    round : int
+        The number of this reply.
+    end : int
+        The next number to ask from.
+    pages : list of DiscoveredPage
+        The pages below this number, in the order of their numbers.
+    changed, ranks : bytes
+        Places of earlier pages, in the order in which they were sent, whose ranks have changed, as uint32; and their
+        ranks, as float32. Both are little-endian.
+    """
+
+    shard: Annotated[int, msgspec.Meta(ge=1, le=4096)]
+    round: int
+    end: Annotated[int, msgspec.Meta(ge=0, le=0xFFFFFFFF)]
+    pages: list[DiscoveredPage]
+    changed: bytes = b""
+    ranks: bytes = b""
+
+
+class ShardOf(msgspec.Struct, frozen=True):
+    """Which shard a crawl is, and how far its exchange with the other shards is.
+
+    Parameters
+    ----------
+    number, count : int
+        The crawl is shard ``number`` of ``count``.
+    pages : int
+        Number of pages that the shard knows, which are numbered from 0.
+    ends : list of int
+        For each shard, the end of its numbers that this shard has looked through; 0 for itself.
+    """
+
+    number: int
+    count: int
+    pages: int = 0
+    ends: list[int] = []
+
+
 class Receipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The result of an answer.
 
@@ -406,6 +478,9 @@ class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         is that of the first.
     certificate : Certificate or None
         Omitted if it was not requested. None if it is not computed yet.
+    rank : float or None
+        Sum of the ranks of the pages that may be fetched, of which ``harvest`` is a share; None if it is not computed
+        yet, or the policy ranks nothing. Sums of PageRank can be added over the shards of a crawl.
     """
 
     known: int
@@ -418,6 +493,7 @@ class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     planned: int = 0
     later: list[HostStanding] = []
     certificate: Certificate | msgspec.UnsetType | None = msgspec.UNSET
+    rank: float | None = None
 
 
 # -- between a client and a server: the bodies of requests and replies ------------------------------------------------

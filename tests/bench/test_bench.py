@@ -92,6 +92,7 @@ PRINTED = {
     "truth": ("--events 50 --rounds 1", "LMDB, a transaction each"),
     "certificate": ("--sets 1 --pages 60", "generated"),
     "copies": ("--webs 1 --share 0.05", "breadth-first"),
+    "shards": ("--pages 2000 --shards 3 --sets 1 --at-once 30", "| 3 |"),
 }
 
 

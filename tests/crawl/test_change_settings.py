@@ -18,7 +18,7 @@ from inlink.store.format import SETTINGS
 from settingscases import OTHERS, as_given, got
 
 AT_ONCE = Politeness(delay=0, in_flight=99)
-OPENING = {*AT_OPENING, "politeness.by"}
+OPENING = {*AT_OPENING, "politeness.by", "rules.shard"}
 
 
 def pages(host: str, count: int) -> list[str]:
@@ -34,8 +34,9 @@ def test_every_setting_changes_or_says_that_it_needs_opening(world, name):
     crawl.seed([A, B])
     before, events = crawl.settings, crawl.view.info().events
     if name in OPENING or name.partition(".")[0] in OPENING:
-        refused = name if name == "politeness.by" else name.partition(".")[0]
-        with pytest.raises(ParameterError, match=f"`{refused}` cannot change while a crawl is open: close"):
+        refused = name if name in ("politeness.by", "rules.shard") else name.partition(".")[0]
+        when = "after a crawl was made" if name == "rules.shard" else "while a crawl is open: close"
+        with pytest.raises(ParameterError, match=f"`{refused}` cannot change {when}"):
             crawl.change_settings(max_retries=7, **as_given(name, OTHERS[name]))
         assert (crawl.settings, crawl.view.info().events) == (before, events)
         return

@@ -113,6 +113,7 @@ def test_rules_are_kept_as_plain_values():
         "max_depth": 3,
         "hosts": ("a.com",),
         "domains": None,
+        "shard": None,
     }
     assert Rules(**kept) == rules
     assert hash(Rules(**kept)) == hash(rules)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import inlink
-from browser import MISSING, browser
+from browser import MISSING, browser, overflow
 from inlink.server import logins
 from inlink.server.people import PAGES, _assets
 from inlink.server.tokens import Tokens
@@ -59,15 +59,6 @@ def work(server, session, links=()):
     answer = {"type": "crawled", "lease": task["lease"], "links": list(links)}
     server.crawl("POST", "answers", {"session": session, "answers": [answer]})
     return task["url"]
-
-
-def overflow(window):
-    """Elements that reach beyond the window."""
-    return window.run(
-        "return [...document.querySelectorAll('body *')].filter((one) => one.getBoundingClientRect().right >"
-        " innerWidth + 1 && one.getClientRects().length && !one.closest('thead'))"
-        ".map((one) => one.outerHTML.slice(0, 200))"
-    )
 
 
 @pytest.mark.slow

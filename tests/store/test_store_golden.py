@@ -41,13 +41,14 @@ def test_the_same_bytes_are_made_today(tmp_path: Path):
 def test_every_kind_of_event_is_in_it():
     events = list(Events(np.fromfile(GOLDEN / EVENTS, np.uint8)))
     # Marks of a sync are no events: nobody who follows a crawl is given them. Only a repair writes repaired events.
-    # This log is older than canonical pages, facts and items.
+    # This log is older than canonical pages, facts, items and shards.
     assert {event.kind for event in events} == set(layout.KINDS[1:]) - {
         "synced",
         "repaired",
         "canonical",
         "facts",
         "items",
+        "received",
     }
     assert [event.time for event in events] == sorted(event.time for event in events)
     by_kind = {event.kind: event for event in events[:-2]}

@@ -22,7 +22,7 @@ from pathlib import Path
 from random import Random
 
 from inlink import Crawl
-from inlink.client.remote import connect
+from inlink.client.shards import connect
 from inlink.errors import InlinkError
 from inlink.protocol import Crawled
 from patience import wait_until

@@ -68,7 +68,7 @@ commands.add_section(
     "Look-ups in a graph or a crawl",
     [f"lookups:{name}" for name in ("page", "why", "find", "links", "near", "path")],
 )
-commands.add_section("Several spiders on one crawl", ["serve", "serve:token"])
+commands.add_section("Several spiders on one crawl", ["serve", "serve:token", "repair:reshard"])
 commands.add_section("As in Nutch", ["nutch"])
 commands.add_section("On a Spark cluster", ["spark"])
 

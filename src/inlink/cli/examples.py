@@ -75,6 +75,8 @@ inlink serve mycrawl other --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem
 inlink token add anna --role spider
 inlink token list
 inlink token remove anna
+inlink reshard mycrawl --shards 4 -o shards
+inlink reshard shards/1 shards/2 shards/3 shards/4 --shards 1 -o whole
 inlink nutch webgraph --segment-dir crawl/segments --db web
 inlink nutch loops --db web --depth 2
 inlink nutch linkrank --db web

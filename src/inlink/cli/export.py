@@ -312,7 +312,10 @@ def _objects(blocks: Iterator[tuple[bytes, int]]) -> Iterator[dict[str, Any]]:
 def _value(name: str, cell: str) -> Any:
     if name == "anchor" and cell.startswith('"'):
         return cell[1:-1].replace('""', '"')
-    return None if not cell else cell if name in _TEXTS else json.loads(cell)
+    if not cell:
+        return None
+    # Shards name other pages by URL.
+    return cell if name in _TEXTS or cell.startswith("http") else json.loads(cell)
 
 
 def _parts(

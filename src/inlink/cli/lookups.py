@@ -21,6 +21,7 @@ from inlink.errors import FolderError, ParameterError, UnknownNodeError
 if TYPE_CHECKING:
     from inlink.audit.templates import LinkKinds
     from inlink.client.remote import RemoteCrawl
+    from inlink.client.shards import RemoteShards
     from inlink.crawl.view import CrawlView
     from inlink.graph.graph import Graph
     from inlink.sources.lookups import LookUps
@@ -160,7 +161,7 @@ def node_at(nodes: "LookUps", name: str, place: Path | str) -> int:
 
 
 def asked(
-    view: "CrawlView | RemoteCrawl", ask: Callable[[str], Answer], page: str, place: Path | str
+    view: "CrawlView | RemoteCrawl | RemoteShards", ask: Callable[[str], Answer], page: str, place: Path | str
 ) -> Answer:
     """Ask about a page of a crawl, by the end of its URL too."""
     return _asked(ask, partial(_pages, view, _MOST), page, place)
@@ -325,7 +326,9 @@ def _rows(parts: Matches, names: str, expression: str, count: int | None, second
         note(f"none of the {known:,} {names} matches {expression!r}")
 
 
-def _pages(view: "CrawlView | RemoteCrawl", most: int, expression: str, kind: "Kind") -> Matches:
+def _pages(
+    view: "CrawlView | RemoteCrawl | RemoteShards", most: int, expression: str, kind: "Kind"
+) -> Matches:
     from inlink.crawl.questions.table import parts
 
     for part in parts(lambda cursor: view.find(expression, kind, most, cursor)):

@@ -12,6 +12,7 @@ from inlink.errors import ParameterError
 
 if TYPE_CHECKING:
     from inlink.client.remote import RemoteCrawl
+    from inlink.client.shards import RemoteShards
     from inlink.crawl.asof import AsOf
     from inlink.crawl.view import CrawlView
 
@@ -99,10 +100,35 @@ class Ranks(click.ParamType):  # type: ignore[type-arg]  # generic in newer vers
         return value
 
 
-def remote(url: str) -> "RemoteCrawl":
-    """A crawl on a server, with the session of ``inlink next``. The connection ends with the command."""
+def are_shards(where: object) -> bool:
+    """Return whether an argument names the servers of several shards, separated by commas."""
+    return is_url(where) and "," in str(where)
+
+
+def remote(url: str) -> "RemoteCrawl | RemoteShards":
+    """A crawl on a server, or all shards of a crawl. The connections end with the command."""
+    if are_shards(url):
+        from inlink.cli.show import note
+        from inlink.client.shards import RemoteShards
+
+        whole = RemoteShards(url.split(","), patience=0.0, note=note)
+        click.get_current_context().call_on_close(whole.leave)
+        return whole
+    return spider(url)
+
+
+def spider(url: str) -> "RemoteCrawl":
+    """A crawl on a server, with the session of ``inlink next``.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If several shards are named.
+    """
     from inlink.client.remote import RemoteCrawl
 
+    if are_shards(url):
+        raise ParameterError(f"{url}: a task belongs to one shard: name the URL of one shard")
     crawl = RemoteCrawl(url, OWNER, 0.0, silent_after=SILENT_AFTER, rejoin=True, renewing=False)
     click.get_current_context().call_on_close(crawl.leave)
     return crawl
@@ -110,7 +136,7 @@ def remote(url: str) -> "RemoteCrawl":
 
 def view_of(
     where: Path | str, given: Mapping[str, Any] | None = None, moment: str | None = None
-) -> "CrawlView | RemoteCrawl":
+) -> "CrawlView | RemoteCrawl | RemoteShards":
     """A read-only view of a crawl in a folder or on a server.
 
     Parameters

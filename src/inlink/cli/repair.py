@@ -1,4 +1,4 @@
-"""``inlink backup`` and ``inlink repair``: consistent copies of a crawl, of a running or a damaged crawl too."""
+"""``inlink backup``, ``inlink repair`` and ``inlink reshard``: other folders with the same crawl."""
 
 import sys
 from pathlib import Path
@@ -8,6 +8,7 @@ import click
 
 from inlink.base.table import counted
 from inlink.cli.options import Output, folder_argument, json_option
+from inlink.cli.remote import FolderOrUrl
 from inlink.cli.show import say, show_answer
 
 if TYPE_CHECKING:
@@ -55,6 +56,38 @@ def repair(folder: Path, output: Path | None, as_json: bool) -> None:
     show_answer({**report._asdict(), "damages": damages}, as_json, lambda _: _show(folder, report, output))
     if output is None and report.damages:
         sys.exit(1)
+
+
+@click.command()
+@click.argument(
+    "folders",
+    metavar="DIR...",
+    nargs=-1,
+    required=True,
+    type=FolderOrUrl("this command works on crawls' folders: run it on the machine where the folders are"),
+)
+@click.option(
+    "--shards",
+    required=True,
+    type=click.IntRange(1, 4096),
+    help="The number of new shards. 1 is a crawl without shards.",
+)
+@click.option(
+    "--output",
+    "-o",
+    required=True,
+    type=Output(),
+    help="A folder that does not exist yet, for the new shards' folders 1, 2, … or for the crawl without shards.",
+)
+def reshard(folders: tuple[Path, ...], shards: int, output: Path) -> None:
+    """Write the stopped crawl in DIR as a crawl of another number of shards.
+
+    DIR are the folders of all shards of the crawl, or that of a crawl without shards. They are not changed.
+    """
+    from inlink.crawl import reshard as resharding
+
+    for made in resharding.reshard(folders, shards, output):
+        say(f"{made.folder}: {counted(made.pages, 'page')} known, {made.size:,} bytes of events")
 
 
 def _show(folder: Path, report: "LogReport", output: Path | None) -> None:

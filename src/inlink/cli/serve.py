@@ -1,5 +1,6 @@
 """``inlink serve`` and ``inlink token``: crawls behind HTTP for several spiders, and the tokens for them."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from inlink.cli.sections import Uncut
 from inlink.cli.show import note, say, show_answer, show_table
 
 if TYPE_CHECKING:
+    from inlink.server.run import Options
     from inlink.server.tokens import Tokens
 
 
@@ -59,8 +61,22 @@ if TYPE_CHECKING:
     multiple=True,
     help="Address or network of a reverse proxy, whose X-Forwarded-For is believed.",
 )
+@click.option("--shard", metavar="K/N", help="Serve shard K of a crawl that N servers share.")
+@click.option(
+    "--shard-url",
+    "shard_urls",
+    metavar="URL",
+    multiple=True,
+    help="URL of another shard of the crawl. May be repeated.",
+)
+@click.option(
+    "--shards",
+    metavar="N",
+    type=click.IntRange(1),
+    help="Serve N shards of a crawl on this machine, for trial: folders DIR/1 to DIR/N, and a port for each.",
+)
 @set_option
-def serve(folders: tuple[Path, ...], **options: Any) -> None:
+def serve(folders: tuple[Path, ...], shard: str | None, shards: int | None, **options: Any) -> None:
     """Serve the crawls in the folders DIR to spiders, with a dashboard. A crawl that does not exist is made.
 
     With --client-crawls, DIR is optional.
@@ -77,7 +93,41 @@ def serve(folders: tuple[Path, ...], **options: Any) -> None:
             f"inlink serve needs {error.name}: install it with pip install 'inlink[server]'"
         ) from None
     settings = settings_given(options)
+    if shards is not None:
+        sys.exit(_serve_shards(folders, shards, Options(**options), shard))
+    if shard is not None:
+        settings["rules"] = {**settings.get("rules", {}), "shard": shard}
     run(folders, Options(**options, settings=settings), say)
+
+
+def _serve_shards(folders: tuple[Path, ...], count: int, options: "Options", shard: str | None) -> int:
+    from inlink.errors import ParameterError
+    from inlink.server.fleet import serve_shards
+
+    refused = {
+        "--shard": shard,
+        "--shard-url": options.shard_urls,
+        "--client-crawls": options.client_crawls,
+        "--self-signed": options.self_signed,
+    }
+    given = [name for name, value in refused.items() if value]
+    if len(folders) != 1 or given:
+        raise ParameterError(
+            f"--shards needs exactly one folder, and cannot be given with {', '.join(given or refused)}"
+        )
+    context = click.get_current_context()
+    rest = [
+        (option.opts[0], context.params.get(option.name))
+        for option in context.command.params
+        if isinstance(option, click.Option) and option.name not in ("port", "grpc_port", "shards")
+    ]
+    arguments = [
+        name if value is True else f"{name}={value}"
+        for name, values in rest
+        for value in (values if isinstance(values, tuple) else [values])
+        if value not in (None, False)
+    ]
+    return serve_shards(folders[0], count, options, arguments, say)
 
 
 file_option = click.option(

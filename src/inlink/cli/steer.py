@@ -10,7 +10,7 @@ import click
 
 from inlink.base.table import counted, printable
 from inlink.cli.options import as_of_option, crawl_argument, json_option, set_option, settings_given
-from inlink.cli.remote import OWNER, refuse_settings, remote, view_of
+from inlink.cli.remote import OWNER, refuse_settings, remote, spider, view_of
 from inlink.cli.show import note, say, show_answer, show_table
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def next_(
     if not peek:
         if isinstance(folder, str):
             refuse_settings(folder, given)
-            _lease_there(remote(folder), count, as_json)
+            _lease_there(spider(folder), count, as_json)
         else:
             _lease(folder, count, as_json, given)
         return

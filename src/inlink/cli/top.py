@@ -4,12 +4,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from inlink.base.table import printable
 from inlink.cli.lookups import lookups_at
 from inlink.cli.options import Output, as_of_option, as_of_options, json_option, number_option
 from inlink.cli.rank import ranked_then
-from inlink.cli.remote import FolderOrUrl, Ranks, view_of
+from inlink.cli.remote import FolderOrUrl, Ranks, are_shards, view_of
 from inlink.cli.sections import QUIET
 from inlink.cli.show import note, say, show_answer, show_json, show_table
 from inlink.errors import ParameterError
@@ -129,8 +130,13 @@ def _best_pages(
             f"-n {count} is above {MOST_ROWS:,}, the most for a crawl: inlink export DIR --by {name} -o FILE writes all"
         )
     view = view_of(crawl)
+    # Shards have an order in common by the ranks that order the crawl, and by no stored ranking.
+    is_default = click.get_current_context().get_parameter_source("name") is ParameterSource.DEFAULT
+    ranking = None if are_shards(crawl) and is_default and name == "pagerank" else name
     *_, part = parts(
-        lambda cursor: view.top(name, max(count, 1), cursor, foreign=foreign, uncrawled=uncrawled, hubs=hubs)
+        lambda cursor: view.top(
+            ranking, max(count, 1), cursor, foreign=foreign, uncrawled=uncrawled, hubs=hubs
+        )
     )
     if not (as_json or click.get_current_context().meta.get(QUIET)):
         options = {
@@ -141,7 +147,11 @@ def _best_pages(
         adds = "".join(
             f"; --{name} adds {pages}" for name, (with_them, pages) in options.items() if not with_them
         )
-        menus = "" if name.endswith("-content") else "; --content leaves out links of menus and footers"
+        menus = (
+            ""
+            if ranking is None or name.endswith("-content")
+            else "; --content leaves out links of menus and footers"
+        )
         note(f"{where}: crawled pages{shown}, best first{adds}{menus}")
     rows: list[dict[str, object]] = []
     for k, page in enumerate(part.rows[:count]):

@@ -216,6 +216,11 @@ class Channel:
                 self._tell_back()
                 return found
 
+    @property
+    def is_away(self) -> bool:
+        """Whether the last reply was missed, and the request is being repeated."""
+        return self._away_since is not None
+
     def close(self) -> None:
         """Close all connections; calls that are under way fail."""
         self._closed.set()

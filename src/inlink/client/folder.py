@@ -70,6 +70,10 @@ class FolderClient:
         """See :class:`inlink.client.spider.Client`."""
         return await self._run(lambda crawl: crawl.desk.report(self._session, answers))
 
+    def split(self, answers: Sequence[Answer]) -> list[list[int]]:
+        """See :class:`inlink.client.spider.Client`."""
+        return [list(range(len(answers)))]
+
     async def standing(self, hosts: int = 5) -> Standing:
         """See :class:`inlink.client.spider.Client`."""
         return await self._run(lambda crawl: crawl.standing(hosts))

@@ -11,6 +11,7 @@ import secrets
 import socket
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -43,6 +44,7 @@ from inlink.protocol import (
     Receipt,
     Receipts,
     Seeded,
+    ShardOf,
     Tasks,
 )
 
@@ -84,23 +86,65 @@ class _Life:
     leases: set[int] = field(default_factory=set)
 
 
-def _asked(method: Callable[Concatenate[CrawlView, P], A]) -> "Callable[Concatenate[RemoteCrawl, P], A]":
-    """Make the method that asks the server a question to a view."""
+def _asked(method: Callable[Concatenate[CrawlView, P], A]) -> "Callable[Concatenate[RemoteView, P], A]":
+    """Make the method that asks a question to a view."""
     question = QUESTIONS[method.__name__]
 
-    def ask(self: "RemoteCrawl", /, *values: P.args, **named: P.kwargs) -> A:
-        try:
-            query = question.sent(*values, **named)
-            return cast(A, self._channel.call("GET", question.path, question.answer, query=query))
-        except UnknownNodeError:
-            if question.may_be_none:
-                return cast(A, None)
-            raise
+    def ask(self: "RemoteView", /, *values: P.args, **named: P.kwargs) -> A:
+        return cast(A, self.ask(method.__name__, question.arguments(*values, **named)))
 
     return update_wrapper(ask, method)
 
 
-class RemoteCrawl:
+class RemoteView(ABC):
+    """The methods of :class:`inlink.CrawlView`, for a crawl on one server or on several."""
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """The URL of the crawl, or the URLs of its shards."""
+
+    @abstractmethod
+    def ask(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        """Ask a view's question by its name."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connections."""
+
+    def __repr__(self) -> str:
+        return f"<crawl at {self.url}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def number(self, page: str | int) -> int:
+        """See :meth:`inlink.CrawlView.number`."""
+        found = self.page(page)
+        if found is None:
+            raise unknown(self.url, page)
+        return found.id
+
+    page = _asked(CrawlView.page)
+    why = _asked(CrawlView.why)
+    path = _asked(CrawlView.path)
+    links = _asked(CrawlView.links)
+    find = _asked(CrawlView.find)
+    top = _asked(CrawlView.top)
+    dump = _asked(CrawlView.dump)
+    order = _asked(CrawlView.order)
+    hosts = _asked(CrawlView.hosts)
+    errors = _asked(CrawlView.errors)
+    standing = _asked(CrawlView.standing)
+    harvest = _asked(CrawlView.harvest)
+    info = _asked(CrawlView.info)
+    about = _asked(CrawlView.about)
+
+
+class RemoteCrawl(RemoteView):
     """A crawl on a server: the methods of :class:`inlink.CrawlView`, and those by which spiders and operators work.
 
     It can be used by several threads, and as a context manager. The session of a spider begins with the first call of
@@ -146,14 +190,10 @@ class RemoteCrawl:
         """The URL of the crawl."""
         return self._channel.place.url
 
-    def __repr__(self) -> str:
-        return f"<crawl at {self.url}>"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    @property
+    def is_away(self) -> bool:
+        """Whether the server is away, and requests are being repeated."""
+        return self._channel.is_away
 
     def close(self) -> None:
         """Give back the unanswered tasks, and close the connections. If the server is away, the tasks are lost."""
@@ -222,19 +262,26 @@ class RemoteCrawl:
                 receipts += self._report(part, encoded)
         return receipts
 
-    def seed(self, urls: Iterable[AnyLink]) -> Seeded:
-        """Add URLs: see :meth:`inlink.Crawl.seed`. Return the numbers of new URLs, and of refused URLs by reason."""
-        return self._add("seeds", b'{"urls":%s}', seed_batches(urls))
+    def split(self, answers: Sequence[Answer]) -> list[list[int]]:
+        """The places of answers, by report: all are reported together."""
+        return [list(range(len(answers)))]
+
+    def seed(self, urls: Iterable[AnyLink], *, at_once: bool = False) -> Seeded:
+        """Add URLs: see :meth:`inlink.Crawl.seed`. Return the numbers of new URLs, and of refused URLs by reason.
+
+        With ``at_once``, a server that is away is an error at once.
+        """
+        return self._add("seeds", b'{"urls":%s}', seed_batches(urls), at_once)
 
     def sitemap(self, entries: Iterable[tuple[str, float | None, float | None]]) -> Seeded:
         """Take in a sitemap's entries: see :meth:`inlink.Crawl.sitemap`. Return numbers of URLs, as :meth:`seed`."""
         return self._add("sitemap", b'{"entries":%s}', sitemap_batches(entries))
 
-    def _add(self, path: str, body: bytes, batches: Iterable[bytes]) -> Seeded:
+    def _add(self, path: str, body: bytes, batches: Iterable[bytes], at_once: bool = False) -> Seeded:
         new, refused = 0, Counter[str]()
         # All batches are checked before the first is sent.
         for batch in list(batches):
-            added = self._channel.call("POST", path, Seeded, body % batch)
+            added = self._channel.call("POST", path, Seeded, body % batch, at_once=at_once)
             new += added.new
             refused.update(added.refused)
         return Seeded(new, dict(refused))
@@ -393,49 +440,23 @@ class RemoteCrawl:
 
     # -- looking ------------------------------------------------------------------------------------------------------
 
-    def number(self, page: str | int) -> int:
-        """See :meth:`inlink.CrawlView.number`."""
-        found = self.page(page)
-        if found is None:
-            raise unknown(self.url, page)
-        return found.id
+    def ask(self, name: str, arguments: Mapping[str, Any], *, at_once: bool = False) -> Any:
+        """Ask a view's question by its name. With ``at_once``, a server that is away is an error at once."""
+        question = QUESTIONS[name]
+        try:
+            query = question.sent(**arguments)
+            return self._channel.call("GET", question.path, question.answer, query=query, at_once=at_once)
+        except UnknownNodeError:
+            if question.may_be_none:
+                return None
+            raise
 
-    page = _asked(CrawlView.page)
-    why = _asked(CrawlView.why)
-    path = _asked(CrawlView.path)
-    links = _asked(CrawlView.links)
-    find = _asked(CrawlView.find)
-    top = _asked(CrawlView.top)
-    dump = _asked(CrawlView.dump)
-    order = _asked(CrawlView.order)
-    hosts = _asked(CrawlView.hosts)
-    errors = _asked(CrawlView.errors)
-    standing = _asked(CrawlView.standing)
-    harvest = _asked(CrawlView.harvest)
-    info = _asked(CrawlView.info)
-    about = _asked(CrawlView.about)
+    def shard(self, *, at_once: bool = False) -> ShardOf:
+        """Which shard of a crawl this is. With ``at_once``, a server that is away is an error at once.
 
-
-def connect(url: str, owner: str | None = None, patience: float | None = 60.0) -> RemoteCrawl:
-    """Return a crawl on a server, which ``inlink serve`` runs.
-
-    The token comes from the environment: ``INLINK_TOKEN``, or the file that ``INLINK_TOKEN_FILE`` names. No request is
-    sent before the first call of a method.
-
-    Parameters
-    ----------
-    url : str
-        The URL that ``inlink serve`` prints: ``http://127.0.0.1:8000/v1/crawls/mycrawl``.
-    owner : str or None
-        Name of the spider, for :meth:`RemoteCrawl.next`. None: a name that no other spider has.
-    patience : float or None
-        Seconds for which a call is repeated while the server is away; None is for ever.
-
-    Raises
-    ------
-    inlink.errors.ParameterError
-        If the URL is not that of a crawl, or a token would be sent to another machine without TLS.
-    inlink.errors.InputError
-        If a file that the environment names cannot be read.
-    """
-    return RemoteCrawl(url, owner, patience)
+        Raises
+        ------
+        inlink.errors.FolderError
+            If it is no shard.
+        """
+        return self._channel.call("GET", "shard", ShardOf, at_once=at_once)

@@ -1,19 +1,21 @@
-"""The client of a crawl on a server. Each call runs in a thread, so that no call blocks the event loop."""
+"""The client of a crawl on a server, or on several. Each call runs in a thread, so that none blocks the event loop."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future
-from threading import Thread
 from typing import Any, TypeVar
 
 from inlink.base.table import counted
 from inlink.client.remote import RemoteCrawl
+from inlink.client.shards import connect, spawn
 from inlink.crawl.settings import from_data
 from inlink.errors import ParameterError, ServerError
 from inlink.frontier.settings import Settings
 from inlink.protocol import Answer, AnyLink, Receipt, Standing, Tasks
 
 T = TypeVar("T")
+
+log = logging.getLogger("inlink.client")
 
 
 class ServerClient:
@@ -24,7 +26,8 @@ class ServerClient:
     Parameters
     ----------
     url : str
-        URL of the crawl; see :class:`inlink.client.channel.Channel`.
+        URL of the crawl; see :class:`inlink.client.channel.Channel`. Of a crawl that several servers share, the URLs of
+        all shards, separated by commas.
     owner : str or None
         The spider's name, which owns the session. If the owner's previous session did not end, its tasks are lost.
         None: a name that no other spider has.
@@ -49,10 +52,10 @@ class ServerClient:
                 "it with `inlink serve --set`"
             )
         self.settings = Settings()
-        self._crawl = RemoteCrawl(url, owner, None)
+        self._crawl = connect(url, owner, None)
 
     async def open(self) -> str:
-        """Begin a session; return one line about the crawl. Raise an error at once if the server cannot be reached."""
+        """Begin a session; return one line about the crawl. Raise an error at once if no server can be reached."""
         url, begun = self._crawl.url, await _in_thread(lambda: self._crawl.begin(at_once=True))
         try:
             self.settings = from_data(begun.settings)
@@ -60,6 +63,13 @@ class ServerClient:
             raise ServerError(
                 f"{url}: the crawl's settings are not known here ({error}): are client and server of the same version?"
             ) from None
+        shard = None if self.settings.rules is None else self.settings.rules.part
+        if shard is not None and shard.count > 1 and isinstance(self._crawl, RemoteCrawl):
+            log.warning(
+                "%s is shard %d/%d: this spider gets no pages of the others, and may end before the crawl does. "
+                "Give the URLs of all %d shards, separated by commas",
+                *(url, shard.number, shard.count, shard.count),
+            )
         session, line = begun.session, f"{url}: {begun.told}"
         if session.lost:
             line += f"; the last session of {session.owner!r} left {counted(session.lost, 'task')} for later"
@@ -81,6 +91,10 @@ class ServerClient:
         """See :class:`inlink.client.spider.Client`."""
         return await _in_thread(lambda: self._crawl.report(answers))
 
+    def split(self, answers: Sequence[Answer]) -> list[list[int]]:
+        """See :class:`inlink.client.spider.Client`."""
+        return self._crawl.split(answers)
+
     async def standing(self, hosts: int = 5) -> Standing:
         """See :class:`inlink.client.spider.Client`."""
         return await _in_thread(lambda: self._crawl.standing(hosts))
@@ -91,16 +105,4 @@ class ServerClient:
 
 
 async def _in_thread(work: Callable[[], T]) -> T:
-    """Call ``work`` in a daemon thread, which does not keep the process from ending as the threads of a pool do."""
-    future: Future[T] = Future()
-    # A caller that no longer waits does not cancel the work.
-    future.set_running_or_notify_cancel()
-
-    def run() -> None:
-        try:
-            future.set_result(work())
-        except BaseException as error:
-            future.set_exception(error)
-
-    Thread(target=run, name="inlink-server", daemon=True).start()
-    return await asyncio.wrap_future(future)
+    return await asyncio.wrap_future(spawn(work))

@@ -30,6 +30,9 @@ class Client(Protocol):
     async def report(self, answers: Sequence[Answer]) -> list[Receipt]:
         """Report answers; return the outcome of each, in their order."""
 
+    def split(self, answers: Sequence[Answer]) -> list[list[int]]:
+        """The places of answers, by report. A report need not wait for another: each goes to a server of its own."""
+
     async def standing(self, hosts: int = 5) -> Standing:
         """The crawl's progress."""
 
@@ -45,7 +48,7 @@ async def connect(
     Parameters
     ----------
     where : str
-        A folder, or the URL of a crawl on a server.
+        A folder, the URL of a crawl on a server, or the URLs of all its shards, separated by commas.
     owner : str or None
         Owner of the session. None: "spider" in a folder, which has one spider at a time; on a server a name that no
         other spider has, which begins with `name`.

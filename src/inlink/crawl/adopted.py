@@ -19,6 +19,7 @@ import numpy as np
 from inlink.base.arrays import UInt64Array
 from inlink.base.folder import Folder, Header
 from inlink.base.progress import track
+from inlink.crawl.settings import shard_of
 from inlink.errors import FolderError
 from inlink.factors.table import HOST_FACTORS, factors_given
 from inlink.frontier.policy import Policy
@@ -137,6 +138,7 @@ def ranking_options(settings: Settings, policy: type[Policy] | Policy) -> Rankin
         factors=factors_given(settings),
         expected=policy.takes_expected,
         sections=policy.takes_sections,
+        shard=shard_of(settings) is not None,
     )
 
 

@@ -18,9 +18,11 @@ import numpy as np
 from inlink.base.table import counted
 from inlink.crawl.arguments import MOST_ROWS, argument
 from inlink.crawl.folder import local
+from inlink.crawl.questions.whole import NO_BOUND
 from inlink.crawl.settings import stored
 from inlink.errors import InlinkError, ParameterError
 from inlink.factors.trust import seed_pages, trusted_pages
+from inlink.frontier.settings import Settings
 from inlink.protocol import BoundedPage, Certificate
 from inlink.rank.certain import FirstPlaces
 from inlink.reranking.bounds import GrowingBounds, best_places, certain_within
@@ -69,6 +71,11 @@ def shortened(certificate: Certificate, count: int, within: float) -> Certificat
     return msgspec.structs.replace(certificate, within=within, beyond=beyond, places=rows)
 
 
+def _refuse_shard(settings: Settings) -> None:
+    if settings.rules is not None and settings.rules.part is not None:
+        raise ParameterError(NO_BOUND)
+
+
 class Certifier:
     """Bounds of a crawl that another thread or process may be writing.
 
@@ -88,7 +95,7 @@ class Certifier:
     inlink.errors.FolderError
         If there is no crawl.
     inlink.errors.ParameterError
-        If an argument is out of its range.
+        If an argument is out of its range, or the crawl is a shard.
     """
 
     def __init__(
@@ -96,6 +103,7 @@ class Certifier:
     ) -> None:
         self._count, self._within = argument("rows", count), argument("within", within)
         self._settings = stored(folder)
+        _refuse_shard(self._settings)
         self._pages = known_pages(folder)
         # Rounding must stay far below ε.
         self._bounds = GrowingBounds(self._settings.damping, self._within / 1000, between)
@@ -174,7 +182,7 @@ def certify(folder: str | os.PathLike[str], count: int = 10, within: float = 0.0
     inlink.errors.FolderError
         If there is no crawl.
     inlink.errors.ParameterError
-        If an argument is out of its range, or the crawl has no seeds.
+        If an argument is out of its range, the crawl has no seeds, or it is a shard.
     inlink.errors.DamageError
         If the log is damaged.
     """
@@ -189,9 +197,15 @@ class CertificateWatch:
     ----------
     folder : Path
         The crawl's folder, which another thread or process may be writing.
+
+    Raises
+    ------
+    inlink.errors.ParameterError
+        If the crawl is a shard.
     """
 
     def __init__(self, folder: Path) -> None:
+        _refuse_shard(stored(folder))
         self._folder = folder
         self._over = threading.Event()
         self._thread: threading.Thread | None = None

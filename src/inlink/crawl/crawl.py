@@ -34,6 +34,7 @@ from inlink.crawl.arguments import (
     moment,
 )
 from inlink.crawl.desk import Desk
+from inlink.crawl.exchange import Exchange
 from inlink.crawl.folder import create, local, unmake
 from inlink.crawl.gate import Gate, Method
 from inlink.crawl.intake import PageIntake, checked_entries, checked_visit
@@ -193,6 +194,8 @@ class Crawl:
         Sessions, tasks and answers of spiders: see :class:`inlink.crawl.desk.Desk`.
     queues : QueueDesk
         The crawl as one queue for each host: see :class:`inlink.crawl.queues.QueueDesk`.
+    exchange : Exchange
+        Pages for and from the other shards of the crawl: see :mod:`inlink.crawl.exchange`.
     folder : Path
     recovered : str
         One line: the folder's content, the settings that were kept from it, and those that were changed.
@@ -272,6 +275,7 @@ class Crawl:
             journal.admit_last(answers.admission.unchecked)
             self.desk = Desk(leasing)
             self.queues = QueueDesk(leasing)
+            self.exchange = Exchange(journal, self._intake)
             if settings.revisits:
                 plan_visits(self._frontier, settings.revisit)
             journal.merge_last()
@@ -765,7 +769,7 @@ class Crawl:
                     self._stack.close()
             finally:
                 parts = ("_journal", "_answers", "_intake", "_leasing", "_frontier", "_pages", "_upkeep")
-                for holder in (self, self.desk, self.queues):
+                for holder in (self, self.desk, self.queues, self.exchange):
                     self._gate.empty(holder, *parts)
                 self.view.close()
 

@@ -276,12 +276,20 @@ class Desk:
                         ]
                     before = self._outcomes_before(state, answers, request)
                 stop = time.perf_counter() + seconds
-                for answer in answers[len(receipts) :]:
-                    receipts.append(self._take_in(answer, session, before))
-                    # Each answer is a complete change, so the report may be interrupted between two answers.
-                    self._gate.changing = False
-                    if time.perf_counter() > stop:
-                        break
+                try:
+                    for answer in answers[len(receipts) :]:
+                        if isinstance(answer, Crawled):
+                            self._journal.gather()
+                        else:
+                            self._journal.exclude_gathered()
+                        receipts.append(self._take_in(answer, session, before))
+                        # Each answer is a complete change, so the report may be interrupted between two answers.
+                        self._gate.changing = False
+                        if time.perf_counter() > stop:
+                            break
+                finally:
+                    if not self._gate.changing:
+                        self._journal.exclude_gathered()
                 if len(receipts) == len(answers):
                     if request:
                         self._note_outcomes(state, request, receipts)

@@ -3,16 +3,17 @@
 They are checked before anything changes. Links get their canonical form, and each visit is written as an event.
 """
 
-from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from functools import partial
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, SupportsIndex, cast, get_args
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from inlink.base.arrays import distinct
+from inlink.base.arrays import Float32Array, UInt32Array, distinct
 from inlink.crawl.arguments import (
     LARGEST_ID,
     LATEST,
@@ -297,6 +298,15 @@ class PageIntake:
         if number == NO_PAGE:
             return False
         target = number
+        is_moved = out is not None and out.page != number
+        if (visit.redirected_to is not None or is_moved) and journal.is_elsewhere(
+            number, visit.redirected_to
+        ):
+            # The owner of the target fetches it, with its data. A visit here would count its links twice.
+            if visit.redirected_to is not None:
+                journal.redirect(number, visit.redirected_to, lease=0 if out is None else out.number)
+            journal.note_outcome(out, _OK)
+            return visit.redirected_to is not None
         if visit.redirected_to is not None:
             target = journal.redirect(number, visit.redirected_to)
         if visit.canonical_link is not None or target in pages_of.canonicals:
@@ -365,7 +375,7 @@ class PageIntake:
 
         ``flags`` are those of the event, beside the flags that follow from the seeds.
         """
-        journal, pages_of = self.journal, self.journal.pages
+        journal = self.journal
         links = split_links(urls, default=1.0)
         forms: list[str] = []
         kept: list[int] = []
@@ -387,13 +397,43 @@ class PageIntake:
         if not forms:
             return 0
         scores = links.scores[kept] if len(links.scores) else np.ones(len(forms), np.float32)
+        return self.seed_forms(forms, scores, carried, flags, given=given)[1]
+
+    def seed_forms(
+        self,
+        forms: Sequence[str],
+        scores: Float32Array,
+        carried: Mapping[int, bytes],
+        flags: int = 0,
+        *,
+        depth: int = 0,
+        given: Mapping[str, str] = MappingProxyType({}),
+    ) -> tuple[UInt32Array, int]:
+        """Take in seeds in canonical form; return their pages, and the number of new pages.
+
+        Parameters
+        ----------
+        forms, scores : sequence of str, float32[n]
+        carried : mapping of int to bytes
+            Carried data, by place.
+        flags : int
+            Flags of the event, beside those that follow from the seeds.
+        depth : int
+            Depth of new pages.
+        given : mapping of str to str
+            Texts that differ from the canonical forms, by these forms.
+        """
+        journal, pages_of = self.journal, self.journal.pages
         journal.gate.changing = True
         pages, new, text = pages_of.table.number(forms)
         first = pages_of.num_pages - new
         count, payload = encoded_list(pages.copy(), scores)
         has_data, data = carried_data(pages_of, pages, carried)
         flags |= kinds.HAS_SCORES | has_data
-        journal.append(kinds.SEED, flags=flags, listed=count, payload=payload + data, new=new, urls=text)
+        payload += data
+        journal.append(
+            kinds.SEED, flags=flags, status=depth, listed=count, payload=payload, new=new, urls=text
+        )
         numbers = dict(zip(forms, pages.tolist(), strict=True)) if given else {}
         for form, url in given.items():
             page = numbers[form]
@@ -402,7 +442,7 @@ class PageIntake:
                 journal.append(kinds.GIVEN, page, payload=url.encode("utf-8", "surrogatepass"))
         journal.admit(first, new, text)
         journal.frontier.prioritise(distinct(pages), journal.now)
-        return new
+        return pages, new
 
     def sitemap(self, entries: Sequence[tuple[str, float | None, float]]) -> int:
         """Take in the checked entries of a sitemap; return the number of new URLs. See :meth:`inlink.Crawl.sitemap`."""

@@ -1,6 +1,7 @@
 """The journal of a crawl. Each change is an event, appended to the log and then applied to pages, policy and queue."""
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,14 @@ from inlink.errors import ParameterError
 from inlink.frontier.backoff import Outcome
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.leases import Lease, Out, lease_of
-from inlink.frontier.rules import Rules
+from inlink.frontier.rules import OTHER_SHARD, Rules, host_of
 from inlink.protocol import Link
 from inlink.store import format as kinds
 from inlink.store.carried import encode_carried
 from inlink.store.format import DISCOVERED, LEASED, NO_PAGE, ExcludedRecord, LeaseRecord, struct_of
 from inlink.store.kernels.frames import encode_links
 from inlink.store.log import Log
+from inlink.store.received import Owners
 from inlink.urls.canonical import canonical
 
 LONGEST_REASON = 500
@@ -75,6 +77,8 @@ class Journal:
     now : float
         The time of the next event.
     url_rules : UrlRules or None
+    gathers : bool
+        Whether new pages of other shards are gathered: see :meth:`gather`.
     visits, errors : int
         Number of visits and of failures that were written since the crawl was opened.
     """
@@ -84,11 +88,19 @@ class Journal:
         self.clock, self.url_rules = clock, frontier.settings.url_rules
         self.now = self.pages.last_time()
         self.visits = self.errors = 0
+        # In a shard, pages from this number on may be those of other shards, and are not excluded yet.
+        self._judged, self.gathers = self.pages.num_pages, False
         # For each canonical page, the pages that name it and are not merged into another page.
         self._naming: dict[int, set[int]] = {}
         for page, target in self.pages.canonicals.items():
             if page not in self.pages.merged:
                 self._naming.setdefault(target, set()).add(page)
+
+    @cached_property
+    def owners(self) -> Owners:
+        """The owner of each page, in a shard of a crawl."""
+        part = self.rules and self.rules.part
+        return Owners(self.pages, part.count if part else 1)
 
     @property
     def rules(self) -> Rules | None:
@@ -256,6 +268,18 @@ class Journal:
         self.admit(self.pages.num_pages - new, new, text)
         return target
 
+    def is_elsewhere(self, page: int, to: str | None) -> bool:
+        """Return whether another shard owns the target of a page's redirect; without a redirect, the page itself."""
+        part = None if self.rules is None else self.rules.part
+        if part is None:
+            return False
+        here = self.pages.url(page)
+        form = here if to is None else canonical(to, here, self.url_rules) or here
+        known = int(self.pages.table.find([form])[0])
+        return not part.owns(
+            host_of(form if known == NO_PAGE else self.pages.url(self.pages.survivor(known)))
+        )
+
     def _merge(
         self, page: int, target: int, flags: int, status: int, *, data: bytes | None = None, **fields: Any
     ) -> None:
@@ -325,11 +349,32 @@ class Journal:
         """Exclude the new pages that the rules forbid."""
         if not new or not self.rules:
             return
+        if self.rules.is_shard_only:
+            if not self.gathers:
+                self.exclude_gathered()
+            return
         depths = self.pages.depths[first : first + new].tolist()
         urls = text.decode("ascii").splitlines()
         verdicts = [self.rules.verdict(url, depth) for url, depth in zip(urls, depths, strict=True)]
         reasons = {first + k: reason for k, reason in enumerate(verdicts) if reason is not None}
         self.exclude(reasons)
+
+    def gather(self) -> None:
+        """From now on, let new pages of other shards wait for :meth:`exclude_gathered`. Meanwhile, lease nothing."""
+        self.gathers = True
+
+    def exclude_gathered(self) -> None:
+        """Exclude new pages of other shards by one event, and gather no more."""
+        first, end, rules = self._judged, self.pages.num_pages, self.rules
+        if first < end and rules is not None and rules.part is not None and rules.is_shard_only:
+            # No URL needs to be looked at.
+            foreign = (self.owners.of(slice(first, end)) != rules.part.number).nonzero()[0] + first
+            foreign = foreign[self.pages.states[foreign] == DISCOVERED].astype(np.uint32)
+            if len(foreign):
+                self._exclude(NO_PAGE, foreign, OTHER_SHARD)
+                for page in foreign.tolist():
+                    self.frontier.queue.remove(page, self.now)
+        self._judged, self.gathers = end, False
 
     def exclude(self, reasons: Mapping[int, str]) -> None:
         """Exclude pages, each for a reason."""
@@ -348,10 +393,14 @@ class Journal:
         self.append(kinds.EXCLUDE, page, listed=len(pages), payload=payload)
 
     def admit_last(self, unchecked: int) -> None:
-        """Call :meth:`admit` for the pages of the log's last event, in case a crash prevented that call.
+        """Call :meth:`admit` for the pages of the last events, in case a crash prevented that call.
 
         Pages below ``unchecked`` became known before the rules in force, and are checked when they are leased.
         """
+        self._judged = self._first_after_exclusions()
+        self.exclude_gathered()
+        if self.rules and self.rules.is_shard_only:
+            return
         rows = self.pages.tally.makers
         first = int(self.pages.makers[rows - 1]) if rows else 0
         if rows and self.rules and first >= unchecked:
@@ -362,3 +411,17 @@ class Journal:
                 for page in waiting:
                     if self.pages.states[page] != DISCOVERED:
                         self.frontier.queue.remove(page, self.now)
+
+    def _first_after_exclusions(self) -> int:
+        """The first page that became known after the last event that excluded pages."""
+        pages, back = self.pages, 64
+        rows = pages.tally.makers
+        places = pages.maker_places[:rows]
+        while True:
+            begin = int(places[max(rows - back, 0)]) if rows else 0
+            excluding = pages.frames.of_kind(kinds.EXCLUDE, begin=begin)
+            if excluding or back >= rows:
+                break
+            back *= 2
+        row = int(np.searchsorted(places, excluding[-1])) if excluding else 0
+        return int(pages.makers[row]) if row < rows else pages.num_pages

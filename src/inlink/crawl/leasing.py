@@ -63,6 +63,9 @@ class Leasing:
         # Adopting a ranking changes dates, which `catch_up` plans again.
         self.upkeep.before_next(now)
         self.catch_up(now)
+        if journal.gathers:
+            # A report was interrupted.
+            journal.exclude_gathered()
         journal.gate.changing = True
         if front.paused or count < 1:
             return []

@@ -23,6 +23,7 @@ from inlink.store.format import NO_PAGE
 from inlink.store.pages import Pages
 from inlink.store.urls import TakenLinks
 from inlink.urls.canonical import MAX_LENGTH, NOT_HTTP, Base, UrlRules
+from inlink.urls.canonical import canonical as canonical_form
 from inlink.urls.classes import byte_classes
 from inlink.urls.kernels import AS_THEY_ARE, KEEP_PLACES, MANY_LINES, READY, join_lines
 
@@ -375,6 +376,18 @@ def check_canonical(links: SplitLinks) -> None:
                 f"links_are_canonical is True, but {href!r:.200} is not in canonical form: "
                 "leave links_are_canonical out"
             )
+
+
+def are_canonical(urls: Sequence[str], rules: UrlRules | None) -> bool:
+    """Return whether URLs without variants are in canonical form. Without further rules, this is fast."""
+    text = ("\n".join(urls) + "\n").encode("utf-8", "surrogatepass")
+    if rules is None and len(urls) == text.count(b"\n"):
+        lines, odd = np.empty(2 * len(text) + MAX_LENGTH, np.uint8), np.empty(len(urls), np.uint32)
+        raw = np.frombuffer(text, np.uint8)[:-1]
+        odds, used, _ = join_lines(raw, _NO_TEXT, KEEP_PLACES, byte_classes(), lines, odd, len(urls))
+        if odds == 0 and lines[:used].tobytes() == text:
+            return True
+    return all(canonical_form(url, None, rules) == url for url in urls)
 
 
 def _encoded(hrefs: Sequence[str]) -> bytes:

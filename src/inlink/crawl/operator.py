@@ -11,7 +11,7 @@ from inlink.base.arrays import Float64Array, UInt32Array
 from inlink.crawl.answers import Answers
 from inlink.crawl.arguments import HostLimits, host_name
 from inlink.crawl.journal import Journal
-from inlink.crawl.settings import changed, event_of, save
+from inlink.crawl.settings import changed, event_of, keep_shard, save
 from inlink.errors import ParameterError, UnknownNodeError
 from inlink.frontier.hosts import HostState
 from inlink.frontier.settings import Settings
@@ -200,6 +200,7 @@ def change_settings(answers: Answers, folder: Path, changes: dict[str, Any]) -> 
     after = changed(before, changes)
     if after.politeness.by != before.politeness.by:
         raise _needs_opening("politeness.by")
+    keep_shard(before, after)
     if after == before:
         return after
     now = journal.tick()

@@ -26,6 +26,7 @@ from inlink.frontier.revisit import (
     revisit_of,
     rules_in_file,
 )
+from inlink.frontier.rules import Rules
 from inlink.frontier.settings import GROUPS, TABLE, Settings
 from inlink.store.format import SETTINGS
 from inlink.store.pages import Pages
@@ -45,7 +46,11 @@ class SpiderSettings:
 
     crawl: Annotated[
         str | None,
-        Parameter("The crawl's folder, or its URL on a server: see [server.md](server.md).", none="no crawl"),
+        Parameter(
+            "The crawl's folder, its URL on a [server](server.md), or the URLs of all its [shards](shards.md), "
+            "separated by commas.",
+            none="no crawl",
+        ),
     ] = None
     owner: Annotated[
         str | None,
@@ -162,9 +167,16 @@ def choose(folder: Path, given: Mapping[str, Any]) -> Chosen:
                 f"`{name}` cannot change after a crawl was made: {folder} has {getattr(before, name)!r}; "
                 f"got {getattr(settings, name)!r}. Leave `{name}` out, or begin another crawl"
             )
+    if before is not None:
+        keep_shard(before, settings)
     found = policy_found(policy) if "policy" in given else policy_of(folder, base.policy, None)
     check_together(settings, found)
     return Chosen(settings, before, found)
+
+
+def shard_of(settings: Settings) -> str | None:
+    """The shard of a crawl that the rules name; None if the crawl has no shards."""
+    return None if settings.rules is None else settings.rules.shard
 
 
 def check_together(settings: Settings, policy: "type[Policy] | Policy") -> None:
@@ -208,7 +220,20 @@ def changed(base: Settings, given: Mapping[str, Any]) -> Settings:
         if name in GROUPS and isinstance(value, Mapping):
             value = replace(getattr(base, name) or GROUPS[name](), **value)
         values[name] = value
+    rules, shard = values.get("rules", base.rules), shard_of(base)
+    if "rules" in values and shard is not None and (rules is None or rules.shard is None):
+        # Other rules for the same shard.
+        values["rules"] = replace(rules or Rules(), shard=shard)
     return replace(base, **values)
+
+
+def keep_shard(before: Settings, after: Settings) -> None:
+    """Refuse settings that would make a crawl another shard: the cursors of all shards would be wrong."""
+    if shard_of(before) != shard_of(after):
+        raise ParameterError(
+            f"`rules.shard` cannot change after a crawl was made: it is {shard_of(before)!r}; got "
+            f"{shard_of(after)!r}. Leave it out, or make other shards by inlink reshard"
+        )
 
 
 def differences(before: Settings, after: Settings) -> list[str]:

@@ -6,6 +6,9 @@ A :class:`CrawlView` shows a live :class:`inlink.Crawl` (``crawl.view``), or a f
 Each call takes at most about ten milliseconds of CPU time in a crawl of ten million pages. Calls that would take longer
 return a part, and a ``cursor``: pass it to the next call to go on, until it is None. All results are data that
 :mod:`msgspec` can encode as JSON.
+
+In a shard of a crawl, ``top``, ``hosts``, ``standing``, ``harvest`` and ``info`` are about the pages and hosts that the
+shard owns. The other methods also show pages of other shards.
 """
 
 import os
@@ -24,7 +27,7 @@ from inlink.crawl.arguments import MOST_PLACES, MOST_ROWS, argument, check_flags
 from inlink.crawl.certificate import CertificateWatch
 from inlink.crawl.folder import local
 from inlink.crawl.gate import inside
-from inlink.crawl.questions import answers
+from inlink.crawl.questions import answers, whole
 from inlink.crawl.questions.about import About, about
 from inlink.crawl.questions.searches import ErrorSurvey, LinkSearch, NearSearch, matched_pages
 from inlink.crawl.questions.source import FolderCrawl, LiveCrawl
@@ -36,12 +39,13 @@ from inlink.frontier.inlinks import InlinkSearch
 from inlink.frontier.policies import Policy
 from inlink.frontier.standing import Harvest, Progress, state_counts
 from inlink.frontier.standing import fullest as fullest_slots
-from inlink.frontier.survey import LinkCount, Shown, Survey
+from inlink.frontier.survey import LinkCount, OwnPages, Shown, Survey
 from inlink.protocol import Standing
 from inlink.store.blocks import BLOCK
 from inlink.store.format import NO_PAGE
 from inlink.store.page import Page
 from inlink.store.pages import Pages
+from inlink.store.received import sender
 
 if TYPE_CHECKING:
     from inlink.rank.ranking import Ranking
@@ -174,7 +178,7 @@ class CrawlView:
 
     # -- one page ---------------------------------------------------------------------------------------------------
 
-    @question("page")
+    @question("page", whole.page)
     def page(self, page: str | int) -> Page | None:
         """All that is known of a page; None if the crawl does not know it."""
         try:
@@ -191,7 +195,7 @@ class CrawlView:
             data = replace(data, error=rules.verdict(data.url, data.depth) or data.error)
         return data
 
-    @question("why")
+    @question("why", whole.why)
     def why(self, page: str | int, seconds: float = _SECONDS) -> Why:
         """The place of a page in the order, and all reasons for it.
 
@@ -215,8 +219,8 @@ class CrawlView:
         original, searched = self._near.original(number, seconds / 2)
         return explain(self._frontier, number, self._now(), inlinks, complete and searched, original)
 
-    @question("path")
-    def path(self, page: str | int, count: int = 100, cursor: str | None = None) -> answers.PageList:
+    @question("path", whole.path)
+    def path(self, page: str | int, count: int = 100, cursor: str | None = None) -> answers.Path:
         """The path to a page's discovery: the page, the page whose links made it known, and so on to a seed.
 
         Raises
@@ -235,9 +239,12 @@ class CrawlView:
             rows.append(answers.PageRow(number, pages.url(number)))
             # The page that made another known is always older, so the chain ends.
             number = pages.maker(number)
-        return answers.PageList(rows, None if number == NO_PAGE else str(number))
+        if number != NO_PAGE:
+            return answers.Path(rows, str(number))
+        last = rows[-1].page
+        return answers.Path(rows, None, sender(pages.frames, last, pages.maker_place(last)))
 
-    @question("links")
+    @question("links", whole.links)
     def links(
         self,
         page: str | int,
@@ -281,7 +288,7 @@ class CrawlView:
 
     # -- all pages --------------------------------------------------------------------------------------------------
 
-    @question("find")
+    @question("find", whole.find)
     def find(
         self,
         expression: str,
@@ -313,7 +320,7 @@ class CrawlView:
 
         return matched_pages(self._pages, matcher(expression, kind), count, cursor, _SECONDS)
 
-    @question("top")
+    @question("top", whole.top)
     def top(
         self,
         ranking: str | None = None,
@@ -355,7 +362,7 @@ class CrawlView:
         pages = self._pages
         stored, version = (None, None) if ranking is None else ranking_of(pages.folder, ranking)
         survey = self._survey(ranking, stored, version, foreign, uncrawled, hubs)
-        whole = survey.proceed(_SECONDS)
+        complete = survey.proceed(_SECONDS)
         best, texts = survey.best_so_far()[:count], cache(pages.frames.anchors)
 
         def named(page: int) -> str:
@@ -373,9 +380,9 @@ class CrawlView:
             )
             for place, (page, value) in enumerate(best, 1)
         ]
-        looked_at = survey.result.pages if whole and survey.result else survey.position
-        part = answers.Top(rows, looked_at, pages.num_pages, None if whole else str(looked_at))
-        if stored is None or not whole:
+        looked_at = survey.result.pages if complete and survey.result else survey.position
+        part = answers.Top(rows, looked_at, pages.num_pages, None if complete else str(looked_at))
+        if stored is None or not complete:
             return part
         # A value more than there are rows shows whether the last place is certain.
         values = np.array([value for _, value in survey.best_so_far()])
@@ -402,6 +409,11 @@ class CrawlView:
             raise ParameterError(
                 f"policy {policy.name} does not rank {'hubs' if hubs else 'pages'}: name a stored ranking"
             )
+        if policy is not None and self._own is not None and policy.algorithm != "pagerank":
+            raise ParameterError(
+                f"shards have no common order by policy {policy.name!r}, which ranks by the links of this shard only: "
+                "choose a policy by PageRank"
+            )
         shown = None if foreign and uncrawled else Shown(pages, foreign, uncrawled)
         if ranking is None and shown is None:
             return self._progress.ranks
@@ -416,13 +428,14 @@ class CrawlView:
                     pages,
                     lambda first, end: values[first:end],
                     lambda: len(values),
-                    lambda: shown and pages.frames.end,
+                    lambda: (shown or self._own) and pages.frames.end,
                     shown,
+                    self._own,
                 )
             self._surveys[key] = version, survey
         return survey
 
-    @question("dump")
+    @question("dump", whole.dump)
     def dump(
         self,
         what: Literal["pages", "links"] = "pages",
@@ -434,6 +447,7 @@ class CrawlView:
         facts: bool = False,
         raw: bool = False,
         safe_cells: bool = False,
+        urls: bool = False,
         seconds: float = _SECONDS,
     ) -> answers.Dump:
         """All pages, or the links between them, as tab-separated lines; the first part has a header.
@@ -458,6 +472,8 @@ class CrawlView:
             with URL, text, place and ``nofollow``.
         safe_cells : bool
             Without ``aduana``, write ``'`` before texts that spreadsheets would read as a formula.
+        urls : bool
+            Without ``aduana``, name other pages by their URLs and not by their numbers.
         seconds : float
             CPU time after which the part ends. A server has a time limit of its own.
 
@@ -468,10 +484,11 @@ class CrawlView:
         """
         from inlink.sources.dumping import ROWS, link_lines, page_lines, raw_link_lines
 
-        check_flags(aduana=aduana, depth=depth, anchors=anchors, facts=facts, raw=raw, safe_cells=safe_cells)
+        check_flags(aduana=aduana, depth=depth, anchors=anchors, facts=facts, raw=raw)
+        check_flags(safe_cells=safe_cells, urls=urls)
         if ((anchors or raw) and what != "links") or (facts and what != "pages"):
             raise ParameterError("`anchors` and `raw` apply only to links, and `facts` only to pages")
-        if aduana and (anchors or raw or facts or safe_cells):
+        if aduana and (anchors or raw or facts or safe_cells or urls):
             raise ParameterError("`aduana` has columns of its own: leave out the other options")
         seconds = argument("cpu_seconds", seconds)
         pages = self._pages
@@ -484,13 +501,19 @@ class CrawlView:
                 depth=depth,
                 facts=facts,
                 safe_cells=safe_cells,
+                urls=urls,
                 first=position,
                 size=size,
             )
             last = pages.num_pages
         elif what == "links":
             position = position_of(cursor, pages.tally.rows)
-            part: dict[str, Any] = {"safe_cells": safe_cells, "first_row": position + 1, "rows": rows}
+            part: dict[str, Any] = {
+                "safe_cells": safe_cells,
+                "urls": urls,
+                "first_row": position + 1,
+                "rows": rows,
+            }
             blocks = (
                 raw_link_lines(pages, **part)
                 if raw
@@ -512,7 +535,7 @@ class CrawlView:
         text = b"".join(lines).decode("utf-8", "surrogateescape")
         return answers.Dump(text, position, last, str(position) if position < last else None)
 
-    @question("errors")
+    @question("errors", whole.errors)
     def errors(self, cursor: str | None = None) -> answers.Errors:
         """Failures and exclusions by cause, with examples.
 
@@ -531,7 +554,7 @@ class CrawlView:
 
     # -- the order --------------------------------------------------------------------------------------------------
 
-    @question("next")
+    @question("next", whole.order)
     def order(self, count: int = 50) -> answers.Order:
         """The next pages by present priorities and politeness, best first, with reasons. No page is leased.
 
@@ -552,7 +575,7 @@ class CrawlView:
             )
         return answers.Order(rows)
 
-    @question("hosts")
+    @question("hosts", whole.hosts)
     def hosts(self, count: int = 100, cursor: str | None = None, *, fullest: bool = False) -> answers.Hosts:
         """The hosts, or with ``by="domain"`` registered domains, in the order of discovery.
 
@@ -573,18 +596,19 @@ class CrawlView:
         argument("rows", count)
         check_flags(fullest=fullest)
         frontier, now = self._frontier, self._now()
-        num_slots = frontier.queue.num_slots
+        num_slots, own = frontier.queue.num_slots, self._progress.own_slots(_SECONDS)
+        known = num_slots if own is None else int(own.sum())
         if fullest:
-            rows = [frontier.hosts.state(slot, now) for slot in fullest_slots(frontier, count)]
-            return answers.Hosts(rows, num_slots, None)
+            rows = [frontier.hosts.state(slot, now) for slot in fullest_slots(frontier, count, own)]
+            return answers.Hosts(rows, known, None)
         begin = position_of(cursor, num_slots)
-        end = min(begin + count, num_slots)
-        rows = [frontier.hosts.state(slot, now) for slot in range(begin, end)]
-        return answers.Hosts(rows, num_slots, str(end) if end < num_slots else None)
+        slots = np.arange(begin, num_slots) if own is None else np.flatnonzero(own[begin:]) + begin
+        rows = [frontier.hosts.state(slot, now) for slot in slots[:count].tolist()]
+        return answers.Hosts(rows, known, str(slots[count]) if len(slots) > count else None)
 
     # -- the whole crawl --------------------------------------------------------------------------------------------
 
-    @question("standing")
+    @question("standing", whole.standing)
     def standing(self, hosts: int = 5, top: int | None = None, within: float = 0.0) -> Standing:
         """The crawl's progress: pages by state, the ``hosts`` hosts with the most waiting pages, and the harvest.
 
@@ -612,7 +636,7 @@ class CrawlView:
             return standing
         return msgspec.structs.replace(standing, certificate=self._certificates.latest(top, within))
 
-    @question("harvest")
+    @question("harvest", whole.harvest)
     def harvest(self) -> Harvest:
         """A curve: the fetched share of the rank of all pages that may be fetched, against the number of fetched pages.
 
@@ -620,22 +644,23 @@ class CrawlView:
         """
         return self._progress.harvest(_SECONDS)
 
-    @question("info")
+    @question("info", whole.info)
     def info(self) -> answers.Info:
         """Figures of the crawl: numbers of pages by state, hosts, links and events, and the time of its beginning."""
-        pages = self._pages
+        pages, own = self._pages, self._own
+        states = state_counts(pages) if own is None else own.states(_SECONDS)
         return answers.Info(
-            pages.num_pages,
-            state_counts(pages),
+            sum(states.values()),
+            states,
             pages.tally.crawled,
-            pages.tally.hosts,
+            pages.tally.hosts if own is None else int(own.hosts.mask().sum()),
             self._link_count.proceed(_SECONDS),
             pages.tally.events,
             pages.frames.end,
             pages.started,
         )
 
-    @question("about")
+    @question("about", whole.about)
     def about(self) -> About:
         """The state of the crawl's folder: sizes, policy, writer, inbox, and the ranking that orders the crawl.
 
@@ -681,8 +706,14 @@ class CrawlView:
         return ErrorSurvey(self._pages)
 
     @cached_property
+    def _own(self) -> OwnPages | None:
+        """The pages that the crawl owns if it is a shard. A crawl stays the shard that it is."""
+        rules = self._crawl.rules
+        return None if rules is None or rules.part is None else OwnPages(self._pages, rules.part)
+
+    @cached_property
     def _progress(self) -> Progress:
-        return Progress(self._frontier)
+        return Progress(self._frontier, self._own)
 
     @cached_property
     def _link_count(self) -> LinkCount:

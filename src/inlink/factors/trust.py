@@ -15,7 +15,7 @@ from inlink.base.opening import Stream, lines
 from inlink.errors import InputError
 from inlink.sources.ranks import rank_rows
 from inlink.sources.releases import MOST_RANKS, rank_file
-from inlink.store.format import SEED, TRUSTED
+from inlink.store.format import BY_SHARD, SEED, TRUSTED
 from inlink.store.inbox import seeds_in
 from inlink.store.kernels.frames import link_scores_at
 from inlink.store.pages import Pages
@@ -47,7 +47,8 @@ def trusted_pages(pages: Pages) -> Trusted | None:
 
 def seed_pages(pages: Pages) -> UInt32Array:
     """Return the pages that were given as seeds, in files of seeds or in sitemaps, or as trusted pages, increasing."""
-    lists = [pages.frames.list_at(place) for place in pages.frames.of_kind(SEED)]
+    places = [place for place in pages.frames.of_kind(SEED) if not pages.frames.frame(place).flags & BY_SHARD]
+    lists = [pages.frames.list_at(place) for place in places]
     return distinct(np.concatenate(lists)).astype(np.uint32) if lists else np.empty(0, np.uint32)
 
 

@@ -299,14 +299,21 @@ class Frontier:
 
     def published_ranks(self) -> Float32Array | None:
         """The values of the adopted ranking, mapped from its file; None if no ranking was adopted."""
+        ranks = self.published()
+        try:
+            return None if ranks is None else ranks.array("rank")
+        except (FolderError, KeyError):
+            return None
+
+    def published(self) -> Folder | None:
+        """The folder of the adopted ranking; None if no ranking was adopted, or it was replaced since."""
         if self.adopted is None:
             return None
         try:
             ranks = Folder(self.pages.folder / RANKS, RANKS, 1)
-            values: Float32Array = ranks.array("rank")
-        except (FolderError, KeyError):
+        except FolderError:
             return None
-        return values if ranks.header.uuid == self.adopted.uuid else None
+        return ranks if ranks.header.uuid == self.adopted.uuid else None
 
     def renew(self) -> None:
         """Let the policy load a newer state from outside the log. If it did, all waiting pages get new keys."""

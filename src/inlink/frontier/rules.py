@@ -11,10 +11,11 @@ A rule has one of three forms:
 
 A URL is forbidden if one of these conditions holds. The first condition that holds is the reason:
 
-1. the URL is deeper than ``max_depth`` clicks from a seed;
-2. ``hosts`` or ``domains`` is given, and the host is in neither;
-3. a rule of ``deny`` matches;
-4. ``allow`` has rules, and none of them matches.
+1. another shard owns its host;
+2. the URL is deeper than ``max_depth`` clicks from a seed;
+3. ``hosts`` or ``domains`` is given, and the host is in neither;
+4. a rule of ``deny`` matches;
+5. ``allow`` has rules, and none of them matches.
 
 Regular expressions use RE2's syntax and take linear time: see :mod:`inlink.urls.patterns`. In ``deny``, Nutch's rule
 against loops may keep the ``-`` that it has in ``regex-urlfilter.txt``.
@@ -33,8 +34,12 @@ from inlink.base.table import counted
 from inlink.errors import ParameterError
 from inlink.urls.canonical import MAX_LENGTH, canonical
 from inlink.urls.patterns import NUTCH_LOOPS, Pattern, compiled
+from inlink.urls.shards import Shard
 
 __all__ = ["Rules"]
+
+OTHER_SHARD = "another shard owns its host"
+"""The reason for which a page of another shard is excluded."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,8 @@ class Rules:
         Only these hosts are allowed.
     domains : sequence of str or None
         Only these names and the hosts under them are allowed. If ``hosts`` is given too, a host in either is allowed.
+    shard : str or None
+        ``"K/N"``: only the hosts of shard K of N, see :mod:`inlink.urls.shards`.
 
     Raises
     ------
@@ -91,6 +98,10 @@ class Rules:
             "Only these domains and the hosts under them.", none="all", commas=True, option="--domains"
         ),
     ] = None
+    shard: Annotated[
+        str | None,
+        Parameter("Only the hosts of this shard, such as `2/4`: see [shards.md](shards.md).", none="all"),
+    ] = None
 
     def __post_init__(self) -> None:
         for what in ("allow", "deny", "hosts", "domains"):
@@ -102,13 +113,23 @@ class Rules:
                 names = tuple(host_named(what, name) for name in getattr(self, what))
                 object.__setattr__(self, what, names)
         # Compile the rules now, so that an invalid rule raises its error here.
-        _ = self._allow, self._deny
+        _ = self._allow, self._deny, self.part
 
     def __bool__(self) -> bool:
         """Return whether any URL is forbidden. If not, a caller with many URLs can skip the check."""
         return bool(self.allow or self.deny) or not (
-            self.max_depth is None and self.hosts is None and self.domains is None
+            self.max_depth is None and self.hosts is None and self.domains is None and self.shard is None
         )
+
+    @cached_property
+    def part(self) -> Shard | None:
+        """The shard whose hosts are allowed; None if all hosts are."""
+        return None if self.shard is None else Shard.from_text(self.shard)
+
+    @cached_property
+    def is_shard_only(self) -> bool:
+        """Whether a page may be fetched if its host is the shard's."""
+        return self == Rules(shard=self.shard)
 
     def verdict(self, url: str, depth: int = 0) -> str | None:
         """Return why a URL may not be fetched.
@@ -125,11 +146,13 @@ class Rules:
         str or None
             The reason, as a phrase that is the same for all URLs with this reason. None if the URL may be fetched.
         """
+        host = host_of(url)
+        if self.part is not None and not self.part.owns(host):
+            return OTHER_SHARD
         if self.max_depth is not None and depth > self.max_depth:
             return f"deeper than {counted(self.max_depth, 'link')} from a seed"
         if len(url) > MAX_LENGTH:
             return f"longer than {MAX_LENGTH:,} bytes"
-        host = host_of(url)
         if self._within is not None and self._within.fitting(url, host) is None:
             return "outside the hosts and domains of this crawl"
         if self.deny and (rule := self._deny.fitting(url, host)) is not None:

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
+from inlink.base.arrays import BoolArray
 from inlink.frontier.frontier import Frontier
-from inlink.frontier.survey import Shown, Survey, fetchable, go_on
+from inlink.frontier.survey import OwnNames, OwnPages, Shown, Survey, fetchable, go_on
 from inlink.protocol import HostStanding, Standing
 from inlink.store.format import STATES
 from inlink.store.pages import Pages
@@ -53,11 +54,14 @@ class Harvest(msgspec.Struct, frozen=True):
         Number of pages that were known when the curve was computed.
     cursor : str or None
         None if the curve is ready. Otherwise ``points`` is old or empty, and the next call goes on computing it.
+    rank : float
+        Sum of the ranks of the pages that may be fetched, of which ``share`` is a share.
     """
 
     points: list[HarvestPoint]
     known: int
     cursor: str | None = None
+    rank: float = 0.0
 
 
 def state_counts(pages: Pages) -> dict[str, int]:
@@ -72,12 +76,23 @@ class Progress:
     Parameters
     ----------
     frontier : Frontier
+    own : OwnPages or None
+        In a shard of a crawl, the pages that it owns. Only they count.
+
+    Attributes
+    ----------
+    ranks : Survey
+        The sums of the present ranks.
+    slots : OwnNames or None
+        In a shard of a crawl, which slots it owns.
     """
 
-    def __init__(self, frontier: Frontier) -> None:
-        self._frontier = frontier
+    def __init__(self, frontier: Frontier, own: OwnPages | None = None) -> None:
+        self._frontier, self._own = frontier, own
+        queue, name = frontier.queue, frontier.hosts.name
+        self.slots = None if own is None else OwnNames(own.shard, lambda: queue.num_slots, name)
         self.ranks = self.survey()
-        self._curve = _Curve(frontier)
+        self._curve = _Curve(frontier, own)
 
     def survey(self, shown: Shown | None = None) -> Survey:
         """A survey of the present ranks."""
@@ -89,25 +104,39 @@ class Progress:
         def version() -> object:
             return pages.frames.end, frontier.ranked_up_to
 
-        return Survey(pages, ranks, lambda: pages.num_pages, version, shown)
+        return Survey(pages, ranks, lambda: pages.num_pages, version, shown, self._own)
 
     def standing(self, now: float, hosts: int, seconds: float) -> Standing:
         """See :meth:`inlink.crawl.view.CrawlView.standing`."""
-        frontier = self._frontier
+        frontier, own = self._frontier, self._own
+        states = state_counts(frontier.pages) if own is None else own.states(seconds)
+        slots = self.own_slots(seconds)
+        count = len(frontier.queue)
+        if slots is not None:
+            count = int(frontier.queue.rows["count"][: len(slots)][slots].sum())
+        share = self._share(seconds)
         return Standing(
-            frontier.pages.num_pages,
+            sum(states.values()),
             frontier.pages.tally.crawled,
-            len(frontier.queue),
+            count,
             len(frontier.leases),
-            state_counts(frontier.pages),
-            self._share(seconds),
+            states,
+            share,
             [
                 HostStanding(host.name, host.waiting, host.taken, host.due_in)
-                for host in (frontier.hosts.state(slot, now) for slot in fullest(frontier, hosts))
+                for host in (frontier.hosts.state(slot, now) for slot in fullest(frontier, hosts, slots))
             ],
             len(frontier.plans) + len(frontier.lost),
             self._later(now, hosts),
+            rank=None if self.ranks.result is None else self.ranks.result.total,
         )
+
+    def own_slots(self, seconds: float) -> BoolArray | None:
+        """In a shard of a crawl, whether it owns each slot, bool[slots]; else None."""
+        if self.slots is None:
+            return None
+        go_on(self.slots.learn(), seconds)
+        return self.slots.mask()
 
     def _later(self, now: float, count: int) -> list[HostStanding]:
         """The hosts of the planned pages that are due next, at most ``count``, the earliest first."""
@@ -125,11 +154,13 @@ class Progress:
         ]
 
     def _share(self, seconds: float) -> float | None:
-        if self._frontier.policy.algorithm is None or not self._frontier.pages.tally.crawled:
+        if self._frontier.policy.algorithm is None:
             return None
         self.ranks.proceed(seconds)
         result = self.ranks.result
-        return result.crawled / result.total if result is not None and result.total > 0 else None
+        if result is None or result.total <= 0 or not self._frontier.pages.tally.crawled:
+            return None
+        return result.crawled / result.total
 
     def harvest(self, seconds: float) -> Harvest:
         """See :meth:`inlink.crawl.view.CrawlView.harvest`."""
@@ -143,14 +174,15 @@ class Progress:
             HarvestPoint(fetched, share / total, other / total)
             for fetched, share, other in self._curve.points
         ]
-        return Harvest(points if total > 0 else [], self.ranks.result.pages, None if whole else "curve")
+        known = self.ranks.result.pages if self._own is None else sum(self._own.states(seconds).values())
+        return Harvest(points if total > 0 else [], known, None if whole else "curve", total)
 
 
 class _Curve:
     """Sums of the ranks of the pages in the order of their first answers, and in the order of their discovery."""
 
-    def __init__(self, frontier: Frontier) -> None:
-        self._frontier = frontier
+    def __init__(self, frontier: Frontier, own: OwnPages | None) -> None:
+        self._frontier, self._own = frontier, own
         self.points: list[tuple[int, float, float]] = []
         self._steps: Iterator[None] | None = None
 
@@ -175,6 +207,8 @@ class _Curve:
             while len(in_order) < len(crawled) and searched < pages.num_pages:
                 end = min(searched + _ROWS, pages.num_pages)
                 _, may = fetchable(pages, searched, end)
+                if self._own is not None:
+                    may &= self._own.mask(searched, end)
                 in_order, searched = np.concatenate([in_order, np.flatnonzero(may) + searched]), end
                 yield
             first_known, in_order = in_order[: len(crawled)], in_order[len(crawled) :]
@@ -190,12 +224,14 @@ class _Curve:
         self.points = [(int(count), share, other) for count, share, other in kept.T.tolist()]
 
 
-def fullest(frontier: Frontier, count: int) -> list[int]:
+def fullest(frontier: Frontier, count: int, own: BoolArray | None = None) -> list[int]:
     """The slots with the most waiting pages, at most ``count``, fullest first.
 
-    Only the first 524,288 slots in the order of discovery are searched.
+    Only the first 524,288 slots in the order of discovery are searched, and only those that are ``own`` if it is given.
     """
     waiting = frontier.queue.rows["count"][: min(frontier.queue.num_slots, _HOSTS)].astype(np.int64)
+    if own is not None:
+        waiting[~own[: len(waiting)]] = 0
     if len(waiting) > count > 0:
         candidates = np.argpartition(waiting, len(waiting) - count)[len(waiting) - count :]
     else:

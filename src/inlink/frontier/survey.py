@@ -3,6 +3,9 @@
 A pass over ten million pages takes tens of milliseconds, so it is cut into blocks. Each call of :meth:`Survey.proceed`
 goes on where the last call stopped. The results are those of the last complete pass. In a crawl of up to 262,144 pages
 each call makes a complete pass.
+
+A shard of a crawl also knows pages of other shards. They count at their owner, so that sums over all shards count
+nothing twice.
 """
 
 import time
@@ -11,17 +14,21 @@ from collections.abc import Callable, Iterator
 import msgspec
 import numpy as np
 
-from inlink.base.arrays import AnyArray, BoolArray
+from inlink.base.arrays import AnyArray, BoolArray, Int64Array
 from inlink.store.blocks import num_links
-from inlink.store.format import EXCLUDED, GONE, MERGED
+from inlink.store.format import EXCLUDED, GONE, MERGED, STATES
 from inlink.store.frames import changes_in
 from inlink.store.pages import Pages
+from inlink.urls.shards import Shard
 
 BEST = 1000
 """Number of best pages that a survey keeps."""
 
 _BLOCK = 1 << 18
 _ROWS = 1 << 15
+_NAMES = 1 << 10
+"""Number of hosts that are looked up between two looks at the clock, in about 5 ms."""
+
 _FEW_BYTES = 1 << 12
 
 Values = Callable[[int, int], AnyArray]
@@ -78,6 +85,85 @@ class Shown:
         return crawled
 
 
+class OwnNames:
+    """Which names of a growing list of hosts or domains a shard owns.
+
+    Parameters
+    ----------
+    shard : Shard
+    count : callable
+        The present length of the list.
+    name : callable
+        ``name(k)`` returns name k.
+    """
+
+    def __init__(self, shard: Shard, count: Callable[[], int], name: Callable[[int], str]) -> None:
+        self._shard, self._count, self._name = shard, count, name
+        self._own: BoolArray = np.empty(0, bool)
+
+    def learn(self) -> Iterator[None]:
+        """Look up the names that are new since the last call, in steps."""
+        while (begin := len(self._own)) < (count := self._count()):
+            owns, name = self._shard.owns, self._name
+            more = [owns(name(k)) for k in range(begin, min(begin + _NAMES, count))]
+            self._own = np.concatenate([self._own, np.array(more, bool)])
+            yield
+
+    def mask(self) -> BoolArray:
+        """Whether the shard owns each name, bool[count]. Names that are not looked up yet count as not owned."""
+        missing = self._count() - len(self._own)
+        return self._own if missing <= 0 else np.concatenate([self._own, np.zeros(missing, bool)])
+
+
+class OwnPages:
+    """Which pages of a crawl its shard owns, and their number by state.
+
+    Parameters
+    ----------
+    pages : Pages
+    shard : Shard
+
+    Attributes
+    ----------
+    shard : Shard
+    hosts : OwnNames
+        The hosts in the order of discovery.
+    """
+
+    def __init__(self, pages: Pages, shard: Shard) -> None:
+        self._pages, self.shard = pages, shard
+        self.hosts = OwnNames(shard, lambda: pages.tally.hosts, pages.table.host)
+        self._steps: Iterator[None] | None = None
+        self._counts: Int64Array = np.zeros(len(STATES), np.int64)
+        self._counted_to = -1
+
+    def mask(self, first: int, end: int) -> BoolArray:
+        """Whether the shard owns pages first, …, end − 1, as far as their hosts are looked up."""
+        own: BoolArray = self.hosts.mask()[self._pages.hosts[first:end]]
+        return own
+
+    def states(self, seconds: float) -> dict[str, int]:
+        """The number of own pages in each state that occurs.
+
+        The call counts for about ``seconds`` of CPU time. Until it has counted all pages, the last counts stay.
+        """
+        if self._steps is None and self._counted_to != self._pages.frames.end:
+            self._steps = self._pass()
+        if self._steps is not None and go_on(self._steps, seconds):
+            self._steps = None
+        return {name: count for name, count in zip(STATES, self._counts.tolist(), strict=True) if count}
+
+    def _pass(self) -> Iterator[None]:
+        pages, counts = self._pages, np.zeros(len(STATES), np.int64)
+        end, counted_to = pages.num_pages, pages.frames.end
+        yield from self.hosts.learn()
+        for first in range(0, end, _BLOCK):
+            last = min(first + _BLOCK, end)
+            counts += np.bincount(pages.states[first:last][self.mask(first, last)], minlength=len(STATES))
+            yield
+        self._counts, self._counted_to = counts, counted_to
+
+
 class Surveyed(msgspec.Struct, frozen=True):
     """The result of a pass: number of pages, sum of the values of pages that may be fetched, and of crawled pages."""
 
@@ -100,6 +186,8 @@ class Survey:
         Returns a value that differs from its earlier value if a new pass is needed.
     shown : Shown or None
         The pages among which the best are found; None for all.
+    own : OwnPages or None
+        In a shard of a crawl, the pages that it owns. Other pages are neither summed nor among the best.
 
     Attributes
     ----------
@@ -116,8 +204,9 @@ class Survey:
         count: Callable[[], int],
         version: Callable[[], object],
         shown: Shown | None = None,
+        own: OwnPages | None = None,
     ) -> None:
-        self._shown = shown
+        self._shown, self._own = shown, own
         self._pages, self._values, self._count, self._version = pages, values, count, version
         self.result: Surveyed | None = None
         self.position = 0
@@ -158,10 +247,17 @@ class Survey:
         self.position, self._best = 0, (np.empty(0, np.int64), np.empty(0))
         if self._shown is not None:
             yield from self._shown.find_hosts()
+        if self._own is not None:
+            yield from self._own.hosts.learn()
         while True:
             first, self.position = self.position, min(self.position + _BLOCK, end)
             values, (pages, best) = self._values(first, self.position), self._best
             seen, may = fetchable(self._pages, first, self.position)
+            if self._own is not None:
+                own = self._own.mask(first, self.position)
+                seen &= own
+                may &= own
+                values = np.where(own, values, -np.inf)
             total += float(values[may].sum(dtype=np.float64))
             crawled += float(values[seen].sum(dtype=np.float64))
             if self._shown is not None:

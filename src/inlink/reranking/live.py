@@ -18,10 +18,13 @@ Mathematics 2006) repairs the error at a cost of k links. Residuals may be negat
 order of the log and pushes the largest residuals, as many as are needed. Pushing more than r_i (over-relaxation) saves
 another quarter of the work on some graphs and diverges on others.
 
-**The bound.** x* − x = (I − d·Pᵀ)⁻¹·r = Σ_k (d·Pᵀ)ᵏ·r, and no column of Pᵀ sums to more than 1, so
-‖x* − x‖₁ ≤ E := ‖r‖₁ / (1 − d) for all signs of r. Further ‖x*‖₁ ≥ ‖x‖₁ − E, and x* ≥ (1 − d)·v. Hence
+In a shard of a crawl, links from other shards add b ≥ 0 to (1): x = d·Pᵀx + (1 − d)·v + b. A change of b is a change of
+r.
 
-    ‖x − x*‖₁ / ‖x*‖₁  ≤  E / max(‖x‖₁ − E, (1 − d)·Σv),                                                    (2)
+**The bound.** x* − x = (I − d·Pᵀ)⁻¹·r = Σ_k (d·Pᵀ)ᵏ·r, and no column of Pᵀ sums to more than 1, so
+‖x* − x‖₁ ≤ E := ‖r‖₁ / (1 − d) for all signs of r. Further ‖x*‖₁ ≥ ‖x‖₁ − E, and x* ≥ (1 − d)·v + b. Hence
+
+    ‖x − x*‖₁ / ‖x*‖₁  ≤  E / max(‖x‖₁ − E, (1 − d)·Σv + Σb),                                                    (2)
 
 and pushing goes on until the right side is at most ``tol``. Rounding is added to ‖r‖₁: for each pass, in this update
 or an earlier one, 2⁻⁴⁷ of ‖x‖₁ + ‖r‖₁. These 64 units in the last place are an estimate, because the worst case is far
@@ -155,6 +158,7 @@ class GrowingPageRank:
         self._r = np.zeros(0)
         self._taken_in = np.zeros(0, np.uint64)
         self._scores: Float32Array = NO_SCORES
+        self._inflow = np.zeros(0)
         self._across: bool | None = None
         self._longest = 0
         self._rounding = 0.0
@@ -173,6 +177,7 @@ class GrowingPageRank:
         places: UInt64Array,
         scores: npt.ArrayLike | None = None,
         hosts: npt.ArrayLike | None = None,
+        inflow: Float64Array | None = None,
     ) -> Update:
         """Update the ranking to the crawl's present state.
 
@@ -190,6 +195,8 @@ class GrowingPageRank:
             finite counts as 0. None: v_i = 1.
         hosts : uint32[num_pages] or None
             The pages' hosts. If given, links within a host do not count. Give them for every update or for none.
+        inflow : float64[num_pages] or None
+            b, at least 0 and finite; None is 0.
 
         Returns
         -------
@@ -213,13 +220,15 @@ class GrowingPageRank:
         old = self._grow(num_pages)
         crawl = _Crawl(num_pages, log, pages, places, across, self._taken_in, self._longest)
         self._longest = len(crawl.row)
+        before, self._inflow = self._inflow, np.zeros(0) if inflow is None else inflow
+        self._r[: len(before)] -= before
         teleport = self._take_in(crawl, self._scores, after, old)
         self._scores = NO_SCORES if scores is None else _frozen(after.copy())
         arcs, error = self._push(crawl, teleport)
         return Update(arcs / max(self.num_links, 1), error, 1.0, error <= self.tol)
 
     def _take_in(self, crawl: "_Crawl", before: Float32Array, after: Float32Array, old: int) -> float:
-        """Correct the residuals r for the crawl's present state; return Σv."""
+        """Correct the residuals r for the crawl's present state, and add b; return Σv + Σb / (1 − d)."""
         log, hosts, row, taken_in = crawl.log, crawl.hosts, crawl.row, self._taken_in
         state = self._x, self._r, self.damping
         teleport = revalue(
@@ -233,7 +242,8 @@ class GrowingPageRank:
             left_out[crawl.pages] = False
             gone = _frozen(np.flatnonzero(left_out).astype(np.uint32))
             self.num_links += int(take_out(log, gone, hosts, row, taken_in, *state))
-        return teleport
+        self._r[: len(self._inflow)] += self._inflow
+        return float(teleport) + float(self._inflow.sum()) / (1.0 - self.damping)
 
     def _push(self, crawl: "_Crawl", teleport: float) -> tuple[int, float]:
         """Push until (2) is at most ``tol``; return the number of links followed, and (2)."""

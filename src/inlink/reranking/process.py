@@ -13,7 +13,7 @@ float32[pages] (:mod:`inlink.reranking.sections`). With the factor by distrust i
 ``distrust`` float32[hosts] (:mod:`inlink.factors.distrust`). With the factor by spam mass, and trusted pages, it has
 the array ``trusted_share`` float32[hosts] (:mod:`inlink.factors.mass`). Its header also has ``covers``, ``algorithm``,
 ``damping``, ``tol``, ``max_iter``, ``lambda``, ``error``, ``converged``, ``use_scores``, ``scored``, ``trust``,
-``distrust`` (the checksum of the list), ``trusted_share``, ``expected`` and ``sections`` (each 0 or 1),
+``distrust`` (the checksum of the list), ``trusted_share``, ``expected`` and ``sections`` (each 0 or 1), ``inflow``,
 ``cross_domain_only``, and ``crawl``, the uuid of the crawl. ``before`` names the ranking that the computation started
 from, by the byte that it covers and the checksum of its values. ``anew`` tells whether it started from these values, or
 went on in memory. The process writes no other files in the folder.
@@ -50,6 +50,7 @@ from inlink.reranking.live import GrowingHits, GrowingPageRank
 from inlink.reranking.sections import SeedSections
 from inlink.reranking.soundness import is_foreign
 from inlink.store.reader import crawl_folder, known_pages
+from inlink.store.received import Inflow
 
 NAME, KIND, VERSION = "ranks", "ranks", 1
 ALGORITHMS = ("pagerank", "hits")
@@ -80,6 +81,8 @@ class RankingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Publish the ranks that pages can expect too.
     sections : bool
         Publish the divisors of the sections of seeds too, if there are any.
+    shard : bool
+        Add what the links of other shards give to pages.
     share : float
         Maximum share of one processor.
     """
@@ -94,6 +97,7 @@ class RankingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     factors: Sequence[str] = ()
     expected: bool = False
     sections: bool = False
+    shard: bool = False
     share: float = 1.0
 
 
@@ -135,6 +139,7 @@ class Ranker:
         self._trusted = trusted_pages(self.pages) if settings.trust else None
         self._factors = host_factors(self.pages, settings.factors, self._trusted)
         self._sections = SeedSections(self.pages) if settings.sections else None
+        self._inflow = Inflow(self.pages) if settings.shard and settings.algorithm == "pagerank" else None
         if settings.algorithm == "pagerank":
             self.ranking = GrowingPageRank(
                 settings.damping,
@@ -160,7 +165,11 @@ class Ranker:
         hosts = known.hosts[:count] if settings.cross_domain_only else None
         self._between.begin()
         links = count, known.frames.log, pages, places
-        update = self.ranking.update(*links, scores, hosts)
+        inflow = None if self._inflow is None else self._inflow.values()
+        if isinstance(self.ranking, GrowingPageRank):
+            update = self.ranking.update(*links, scores, hosts, inflow)
+        else:
+            update = self.ranking.update(*links, scores, hosts)
         values, damping = self.ranking.values, settings.damping
 
         def uniform_ranks() -> Float64Array:
@@ -199,6 +208,7 @@ class Ranker:
                 **{factor.name: factor.identity for factor in self._factors},
                 "expected": int(settings.expected),
                 "sections": int(sections is not None),
+                "inflow": 0.0 if inflow is None else float(inflow.sum()) / (1 - damping),
                 "before": self._before,
                 "anew": self._anew,
             }

@@ -36,7 +36,7 @@ import numpy as np
 
 from inlink.base.arrays import BoolArray, Float32Array, Float64Array, Int64Array, UInt32Array, UInt64Array
 from inlink.store.blocks import LinkRows
-from inlink.store.format import DISCOVERED, NO_PAGE, Head
+from inlink.store.format import BY_SHARD, DISCOVERED, NO_PAGE, Head
 from inlink.store.frames import fields_at
 from inlink.store.pages import Pages
 
@@ -68,6 +68,8 @@ class SeedSections:
         self._hosts: Int64Array = np.empty(0, np.int64)
         self._numbers: dict[bytes, int] = {}
         self._makers = 0
+        # The first page that another shard has discovered.
+        self._outside: int | None = None
 
     def update(
         self, crawled: UInt32Array, places: UInt64Array, between: Callable[[], None] | None = None
@@ -117,6 +119,15 @@ class SeedSections:
         sizes = np.append(firsts[1:], np.uint32(count)) - firsts
         linkers = np.repeat(fields_at(log, places, Head, "page"), sizes)
         fresh = np.arange(old, count, dtype=np.uint32)
+        # All pages from other shards are one section, that of the first of them, and it shares no host.
+        events = fields_at(log, places, Head, "page") == NO_PAGE
+        outside = fields_at(log, places, Head, "flags") & BY_SHARD > 0
+        from_outside = fresh[np.repeat(outside, sizes)]
+        first = from_outside[: self._outside is None]
+        if len(first):
+            self._outside = int(first[0])
+        linkers[from_outside - old] = NO_PAGE if self._outside is None else self._outside
+        linkers[first - old] = NO_PAGE
         is_seed = linkers == NO_PAGE
         # A page was made known by an earlier page, so each round takes twice as many steps towards its seed.
         self._seed_of = np.concatenate([self._seed_of, np.where(is_seed, fresh, linkers)])
@@ -126,10 +137,11 @@ class SeedSections:
                 break
             self._seed_of[old:] = nearer
         if is_seed.any():
+            begun = places[outside & np.isin(firsts, first)].tolist()
             hosts = [
                 self._numbers.setdefault(host, len(self._numbers))
-                for place in places[fields_at(log, places, Head, "page") == NO_PAGE].tolist()
-                for host in self._hosts_at(place)
+                for place in places[events & (~outside | np.isin(firsts, first))].tolist()
+                for host in ([b""] if place in begun else self._hosts_at(place))
             ]
             self._seeds = np.concatenate([self._seeds, fresh[is_seed]])
             self._hosts = np.concatenate([self._hosts, np.array(hosts, np.int64)])

@@ -1,7 +1,8 @@
 """Checks of a ranking before a crawl uses it. Another process wrote the file that it was read from.
 
 PageRank as :mod:`inlink.reranking.live` keeps it is x = d·Pᵀx + (1 − d)·v. No column of Pᵀ sums to more than 1, hence
-(1 − d)·Σv ≤ Σx ≤ Σv. HITS authorities have mean 1.
+(1 − d)·Σv ≤ Σx ≤ Σv. In a shard of a crawl, the upper bound grows by ``inflow``, Σb / (1 − d). HITS
+authorities have mean 1.
 """
 
 import math
@@ -100,6 +101,8 @@ class RankingCheck:
             high = high if teleport is None else teleport
             # Scores may have grown since.
             low = (1 - self._meta["damping"]) * high if teleport is None else 0.0
+            inflow = self._meta.get("inflow", 0.0)
+            high += inflow if _is_within(inflow, 0.0, math.inf) else 0.0
         if not low * (1 - SLACK) <= self._total <= high * (1 + SLACK):
             return f"its ranks sum to {self._total:.6g}, which should lie in [{low:.6g}, {high:.6g}]"
         return None

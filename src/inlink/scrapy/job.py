@@ -277,6 +277,10 @@ class Watched:
             self._count(answer, receipt)
         return receipts
 
+    def split(self, answers: Sequence[Answer]) -> list[list[int]]:
+        """The places of answers, by report."""
+        return self._client.split(answers)
+
     async def close(self) -> None:
         """Keep the last standing, and close the client."""
         if self._timer is not None:

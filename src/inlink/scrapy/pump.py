@@ -1,13 +1,14 @@
 """The pump: the only coroutine that calls the crawl while a spider runs.
 
 Each round hands in seeds, then answers, and asks for as many tasks as there is room for. A round begins if there are
-seeds or answers to hand in, if there is room for tasks, or if a page has become due.
+seeds or answers to hand in, if there is room for tasks, or if a page has become due. If several servers share the crawl
+and one of them is away, the round goes on after a short time: what was to be handed in waits beside it.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
 
 from scrapy import Request
 
@@ -23,6 +24,10 @@ LONGEST_LOOK = 1.0
 
 For a spider that holds no task, a server may delay its reply by this time.
 """
+
+
+LONGEST_HAND_IN = 0.25
+"""Seconds for which a round waits until seeds and answers are taken in. After that they are taken in beside it."""
 
 
 class Told(NamedTuple):
@@ -80,6 +85,8 @@ class Pump:
         # Whether the crawl had fewer tasks than there was room for.
         self._dry = False
         self._closing = self._under_way = False
+        # Seeds and answers that are being taken in.
+        self._works: set[asyncio.Future[Any]] = set()
         self._work = asyncio.Event()
         self._work.set()
         self._alarm: asyncio.TimerHandle | None = None
@@ -107,8 +114,8 @@ class Pump:
 
     @property
     def busy(self) -> bool:
-        """True while a round runs or is about to run."""
-        return self._under_way or self._work.is_set()
+        """True while a round runs or is about to run, and while the crawl takes in seeds or answers."""
+        return self._under_way or self._work.is_set() or bool(self._works)
 
     async def close(self) -> None:
         """Hand in everything that is left, ask for no more tasks, and end."""
@@ -127,14 +134,16 @@ class Pump:
                 await self._round()
                 self._under_way = False
                 if self._closing:
-                    if not (self._answers or self._seeds or self._entries):
+                    if not (self._answers or self._seeds or self._entries or self._works):
                         return
                     self._work.set()
         except InlinkError as error:
             log.error("%s", error)
         except Exception:
             log.exception("the crawl cannot go on")
-        self._entries = []
+        for work in self._works:
+            work.cancel()
+        self._entries, self._works = [], set()
         self._answers, self._seeds, self.due_in, self.others_busy = [], [], None, False
         self._work.clear()
         self._under_way = False
@@ -145,17 +154,16 @@ class Pump:
             self._alarm.cancel()
         seeds, self._seeds = self._seeds, []
         if seeds:
-            await self.client.seed(seeds)
+            await self._beside(self.client.seed(seeds))
         entries, self._entries = self._entries, []
         if entries:
-            await self.client.sitemap(entries)
+            await self._beside(self.client.sitemap(entries))
         answers, self._answers = self._answers, []
         if answers:
-            receipts = await self.client.report([told.answer for told in answers])
-            for told, receipt in zip(answers, receipts, strict=True):
-                if not isinstance(told.answer, HostDelay):
-                    self._held -= receipt.task is None
-                    self._taken_in(told, receipt)
+            parts = self.client.split([told.answer for told in answers])
+            await self._beside(*(self._report([answers[k] for k in places]) for places in parts))
+        elif self._works:
+            await self._beside()
         room = self._ahead - self._ready()
         if self._closing or room <= 0:
             return
@@ -171,3 +179,24 @@ class Pump:
             wait = max(wait - (clock() - began), 0.01)
             self._alarm = asyncio.get_running_loop().call_later(wait, self._work.set)
         self._take(found.tasks)
+
+    async def _beside(self, *works: Awaitable[Any]) -> None:
+        """Do works beside each other, and go on without those that take long; a round follows when they have ended."""
+        begun = {asyncio.ensure_future(work) for work in works}
+        self._works |= begun
+        # A spider that closes has nothing else to do.
+        waits = self._works if self._closing else begun
+        if waits:
+            await asyncio.wait(waits, timeout=LONGEST_HAND_IN)
+        for work in [work for work in self._works if work.done()]:
+            self._works.remove(work)
+            work.result()
+        for work in begun & self._works:
+            work.add_done_callback(lambda _: self._work.set())
+
+    async def _report(self, answers: list[Told]) -> None:
+        receipts = await self.client.report([told.answer for told in answers])
+        for told, receipt in zip(answers, receipts, strict=True):
+            if not isinstance(told.answer, HostDelay):
+                self._held -= receipt.task is None
+                self._taken_in(told, receipt)

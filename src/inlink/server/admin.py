@@ -116,7 +116,10 @@ def change(opened: Crawl, body: dict[str, Any]) -> dict[str, Any]:
 @ENDPOINTS.add("PUT", "rules", "admin")
 def rules(opened: Crawl, body: NewRules) -> dict[str, Any]:
     """Replace the rules for URLs. A refused URL is excluded at its turn, and waits again once rules allow it."""
-    return _data(opened.change_settings(rules=Rules(**msgspec.structs.asdict(body))))
+    # A crawl stays the shard that it is.
+    before = opened.settings.rules
+    shard = None if before is None else before.shard
+    return _data(opened.change_settings(rules=Rules(**msgspec.structs.asdict(body), shard=shard)))
 
 
 def _data(settings: Settings) -> dict[str, Any]:

@@ -65,6 +65,7 @@ async def dashboard(site: Site, caller: Caller, name: str) -> Plain:
         base=f"/v1{_place(crawl.name)}",
         can=" ".join(_allowed(caller, crawl.name)),
         several=len(site.keepers) > 1,
+        is_joined=crawl.name in site.overviews,
         snapshot=await site.snapshots[crawl.name].latest(),
     )
 

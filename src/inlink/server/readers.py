@@ -5,9 +5,10 @@ import msgspec
 from inlink.crawl.crawl import Crawl
 from inlink.crawl.questions.table import Question
 from inlink.crawl.view import QUESTIONS
-from inlink.errors import UnknownNodeError
+from inlink.errors import FolderError, UnknownNodeError
 from inlink.server.endpoints import HERE, Endpoint, Endpoints, EventStream
 from inlink.server.keeper import Keeper
+from inlink.server.overview import AllShards
 from inlink.server.site import Caller, Site
 from inlink.server.snapshots import Snapshot
 
@@ -41,6 +42,16 @@ def _endpoint(question: Question) -> Endpoint:
 
 
 ENDPOINTS.all.extend(map(_endpoint, QUESTIONS.values()))
+
+
+@ENDPOINTS.add("GET", "shards", "reader")
+async def shards(site: Site, crawl: Keeper) -> AllShards:
+    """The state of all shards of the crawl, as far as their servers answer within a second."""
+    if crawl.name not in site.overviews:
+        raise FolderError(
+            f"{crawl.name} has no shards on other servers: serve it with --shard and --shard-url"
+        )
+    return await site.overviews[crawl.name].latest()
 
 
 @ENDPOINTS.add("GET", "events", "reader")

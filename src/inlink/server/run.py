@@ -20,7 +20,7 @@ from urllib.parse import quote
 import uvicorn
 import uvloop
 
-from inlink.client.channel import is_loopback
+from inlink.client.channel import Place, is_loopback
 from inlink.errors import InputError, MissingExtraError, OutputError, ParameterError
 from inlink.server.app import application
 from inlink.server.clientcrawls import ClientCrawls
@@ -68,6 +68,8 @@ class Options:
         Addresses and networks of reverse proxies, whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` are believed.
     grpc_port : int or None
         Port of URLFrontier, on the same address; 0 selects a free port, None serves no URLFrontier.
+    shard_urls : sequence of str
+        URLs of the crawl's other shards. The crawl's own URL may be among them.
     client_crawls : Path or None
         Folder in which clients of URLFrontier make and delete crawls; None if they can do neither.
     settings : dict
@@ -86,6 +88,7 @@ class Options:
     peer_connections: int = PEER_CONNECTIONS
     proxies: Sequence[str] = ()
     grpc_port: int | None = None
+    shard_urls: Sequence[str] = ()
     client_crawls: Path | None = None
     settings: dict[str, Any] = field(default_factory=dict)
 
@@ -116,6 +119,12 @@ def serve(folders: Sequence[Path], options: Options, say: Callable[[str], object
         raise ParameterError("there is no crawl to serve: name a folder, or give --client-crawls")
     if options.client_crawls is not None and options.grpc_port is None:
         raise ParameterError("only clients of URLFrontier make crawls: give --grpc-port with --client-crawls")
+    if options.shard_urls and len(folders) != 1:
+        raise ParameterError(
+            "--shard-url needs exactly one crawl: start a server for each crawl that has shards"
+        )
+    for url in options.shard_urls:
+        Place(url)
     crawls = named(list(folders))
     tokens = Tokens(options.tokens or default_file())
     on_loopback = is_loopback(options.host)
@@ -179,6 +188,8 @@ async def _run(
                     "no token is needed: everybody on this machine may do everything here "
                     "(inlink token add changes that)"
                 )
+            if options.shard_urls:
+                await site.join(next(iter(site.keepers)), options.shard_urls)
             await server.serve([listener])
     finally:
         await site.close()

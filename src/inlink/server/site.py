@@ -8,7 +8,7 @@ import logging
 import resource
 import time
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ from inlink.server.clientcrawls import ClientCrawls
 from inlink.server.guard import StatusError, header
 from inlink.server.keeper import BusyError, Keeper, warm_up
 from inlink.server.logins import Logins
+from inlink.server.overview import Overview
+from inlink.server.shards import Peers
 from inlink.server.snapshots import Snapshots
 from inlink.server.tokens import ROLES, Role, Token, Tokens
 
@@ -86,6 +88,8 @@ class Site:
         The crawls by name. A change makes a new dict, so that others can iterate over the old dict.
     snapshots : dict of str to Snapshots
         The snapshots of each crawl.
+    overviews : dict of str to Overview
+        For each crawl that is a shard: the state of all shards.
     default : str or None
         The first crawl that the operator named; None if the operator named none.
     logins : Logins
@@ -106,6 +110,7 @@ class Site:
         self.logins = Logins(tokens)
         self.keepers: dict[str, Keeper] = {}
         self.snapshots: dict[str, Snapshots] = {}
+        self.overviews: dict[str, Overview] = {}
         self.started = time.monotonic()
         self.requests: Counter[tuple[str, str, int]] = Counter()
         self.seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
@@ -145,6 +150,19 @@ class Site:
         self.keepers = self.keepers | {name: keeper}
         self.snapshots = self.snapshots | {name: Snapshots(keeper)}
         return line
+
+    async def join(self, name: str, urls: Sequence[str]) -> None:
+        """Let a crawl take in pages and ranks of the other shards, and show their state.
+
+        Raises
+        ------
+        inlink.errors.ParameterError
+            If a URL is not that of a crawl.
+        """
+        peers = Peers(self.keepers[name], urls)
+        self.overviews[name] = Overview(self.snapshots[name], urls)
+        self.beside += [peers.close, self.overviews[name].close]
+        peers.start()
 
     async def make(self, name: str) -> Keeper:
         """Return the keeper of a crawl. Make the crawl if it does not exist and clients can make crawls.

@@ -62,6 +62,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     standing : Standing or None
     activity : Activity or None
     pages, errors : Rate or None
+    shard : str or None
+        Which shard of a crawl this is, such as ``2/4``; None if the crawl has no shards.
     """
 
     seconds: float
@@ -70,6 +72,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     activity: Activity | None = None
     pages: Rate | None = None
     errors: Rate | None = None
+    shard: str | None = None
 
 
 class Snapshots:
@@ -100,6 +103,7 @@ class Snapshots:
         # The counts from before the crawl was opened again, and its last counts.
         self._before: tuple[int, ...] = (0, 0)
         self._last: tuple[int, ...] = (0, 0)
+        self._shard: str | None = None
 
     async def latest(self) -> Snapshot:
         """A snapshot of the last second, for a caller that does not listen."""
@@ -168,16 +172,17 @@ class Snapshots:
 
     async def _snapshot(self) -> Snapshot:
         try:
-            standing, activity = await self._keeper.run(
-                lambda opened: (opened.view.standing(0), opened.activity())
+            standing, activity, rules = await self._keeper.run(
+                lambda opened: (opened.view.standing(0), opened.activity(), opened.settings.rules)
             )
+            self._shard = None if rules is None else rules.shard
         except InlinkError as error:
             fault = self._keeper.without_folder(str(error))
-            snapshot = Snapshot(time.monotonic() - self._started, fault)
+            snapshot = Snapshot(time.monotonic() - self._started, fault, shard=self._shard)
         else:
             pages, errors = self._rates(activity.pages, activity.errors)
             seconds = self._past[-1][0] - self._started
-            snapshot = Snapshot(seconds, None, standing, activity, pages, errors)
+            snapshot = Snapshot(seconds, None, standing, activity, pages, errors, self._shard)
         self._latest = time.monotonic(), snapshot
         return snapshot
 

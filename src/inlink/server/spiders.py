@@ -1,23 +1,27 @@
 """Endpoints for spiders: sessions, tasks, answers, seeds."""
 
+from typing import Annotated
+
 import msgspec
 
 from inlink.client.batches import MOST_LINKS
 from inlink.client.remote import LONGEST_WAIT
 from inlink.crawl.crawl import Crawl
 from inlink.crawl.settings import as_data
-from inlink.errors import ParameterError, SessionError
+from inlink.errors import FolderError, ParameterError, SessionError
 from inlink.protocol import (
     AnyLink,
     Ask,
     Begun,
     Changed,
     Crawled,
+    Discovered,
     Hello,
     Receipts,
     Report,
     Seeded,
     Seeds,
+    ShardOf,
     Sitemap,
     Tasks,
 )
@@ -114,3 +118,26 @@ def check_links(
     """Refuse more links than one event may have."""
     if len(links) > MOST_LINKS:
         raise ParameterError(f"{who} at most {MOST_LINKS:,} {what}; got {len(links):,}")
+
+
+class PagesAsked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A shard's request for pages: the number of shards, the first number, and the round of the last reply."""
+
+    of: int
+    begin: Annotated[int, msgspec.Meta(ge=0, le=0xFFFFFFFF)]
+    last: int = 0
+
+
+@ENDPOINTS.add("GET", "shard", "reader")
+def shard(opened: Crawl) -> ShardOf:
+    """Return which shard of a crawl this is, and how far its exchange with the others is."""
+    try:
+        return opened.exchange.progress()
+    except ParameterError as error:
+        raise FolderError(str(error)) from None
+
+
+@ENDPOINTS.add("GET", "shards/{number}/pages", "spider")
+def pages_of_shard(opened: Crawl, number: int, query: PagesAsked) -> Discovered:
+    """Return pages that this shard has discovered and that another shard owns, and changed ranks."""
+    return opened.exchange.discovered(number, query.of, query.begin, query.last)

@@ -38,6 +38,7 @@ def page_lines(
     depth: bool = False,
     facts: bool = False,
     safe_cells: bool = False,
+    urls: bool = False,
     first: int = 0,
     size: int = BLOCK,
 ) -> Iterator[tuple[bytes, int]]:
@@ -56,6 +57,8 @@ def page_lines(
         Add :data:`FACT_COLUMNS`.
     safe_cells : bool
         Write ``'`` before texts that spreadsheets would read as a formula.
+    urls : bool
+        Name other pages by their URLs and not by their numbers.
     first : int
         The first page. The header comes only before page 0.
     size : int
@@ -71,12 +74,12 @@ def page_lines(
         yield ("\t".join(names) + "\n").encode(), 0
     for begin, text, offsets in url_blocks(pages, size, first):
         count = len(offsets) - 1
-        urls = Strings(text, offsets)
+        own_urls = Strings(text, offsets)
         columns, visits = page_columns(pages, begin, begin + count)
         if aduana:
-            cells = _of_aduana(begin, urls, columns, pages.started, depth)
+            cells = _of_aduana(begin, own_urls, columns, pages.started, depth)
         else:
-            cells = _of_inlink(begin, urls, columns, pages, visits)
+            cells = _of_inlink(begin, own_urls, columns, pages, visits, urls)
             if facts:
                 cells += _of_facts(pages, visits)
             if safe_cells:
@@ -92,6 +95,7 @@ def link_lines(
     aduana: bool = False,
     anchors: bool = False,
     safe_cells: bool = False,
+    urls: bool = False,
     first_row: int = 1,
     rows: int = ROWS,
 ) -> Iterator[tuple[bytes, int]]:
@@ -107,6 +111,8 @@ def link_lines(
         Add the texts of the links, in quotes where they hold a quote, as in CSV.
     safe_cells : bool
         Write ``'`` before texts that spreadsheets would read as a formula.
+    urls : bool
+        Write URLs and not numbers of pages.
     first_row : int
         The first row of the crawl's answered pages. The header comes only before row 1.
     rows : int
@@ -126,7 +132,7 @@ def link_lines(
         for sources, targets, _ in arcs_of(pages, row, last):
             if not len(sources):
                 continue
-            cells = [as_text(sources), as_text(targets)]
+            cells = [_named(pages, ends) if urls else as_text(ends) for ends in (sources, targets)]
             if anchors:
                 texts = anchors_of(pages, sources, targets)
                 texts = texts.safe_cells() if safe_cells else texts
@@ -136,7 +142,7 @@ def link_lines(
 
 
 def raw_link_lines(
-    pages: Pages, *, safe_cells: bool = False, first_row: int = 1, rows: int = ROWS
+    pages: Pages, *, safe_cells: bool = False, urls: bool = False, first_row: int = 1, rows: int = ROWS
 ) -> Iterator[tuple[bytes, int]]:
     """Yield the links of latest visits, before redirects and merges, in blocks of lines.
 
@@ -155,11 +161,13 @@ def raw_link_lines(
         last = min(row + rows, end)
         crawled, places = crawled_rows(pages, row, last)
         cells: list[list[str]] = [[] for _ in range(6)]
+        name = pages.url if urls else str
         for page, place in zip(crawled.tolist(), places.tolist(), strict=True):
             for link in raw_links(pages, place):
-                values = (page, "" if link.target is None else link.target, link.url, link.text, link.place)
+                target = "" if link.target is None else name(link.target)
+                values = (name(page), target, link.url, link.text, link.place)
                 for column, value in zip(cells, (*values, "nofollow" * link.nofollow), strict=True):
-                    column.append(_line(str(value)))
+                    column.append(_line(value))
         columns = [Strings.of(texts) for texts in cells]
         columns[3] = columns[3].safe_cells() if safe_cells else columns[3]
         columns[3] = in_quotes(columns[3], columns[3].count(bytes_in(b'"')) > 0)
@@ -221,8 +229,10 @@ def _of_inlink(
     columns: dict[str, AnyArray],
     pages: Pages,
     visits: UInt64Array,
+    by_url: bool,
 ) -> list[Strings]:
     count = len(urls)
+    name = pages.url if by_url else str
     times = [_where(~np.isnan(columns[name]), columns[name]) for name in ("first_crawl", "last_crawl")]
     seeds = columns["linked_from"] == NO_PAGE
     states = Strings.of(STATES)
@@ -236,16 +246,20 @@ def _of_inlink(
     for k in range(count if pages.merged or pages.canonicals else 0):
         merge = pages.merge_of(first + k)
         if merge is not None:
-            into[k] = str(pages.survivor(first + k)).encode()
+            into[k] = name(pages.survivor(first + k)).encode()
             reasons[k] = (merge_reason(merge) or "").encode()
-        canonicals[k] = str(pages.canonicals.get(first + k, "")).encode()
+        canonical = pages.canonicals.get(first + k)
+        canonicals[k] = b"" if canonical is None else name(canonical).encode()
+    linkers = _where(~seeds, columns["linked_from"])
+    if by_url:
+        linkers = linkers.with_rows(np.flatnonzero(~seeds), _named(pages, columns["linked_from"][~seeds]))
     return [
         as_text(np.arange(first, first + count, dtype=np.uint32)),
         urls,
         states.take(columns["state"]),
         as_text(columns["score"]),
         as_text(columns["depth"]),
-        _where(~seeds, columns["linked_from"]),
+        linkers,
         *times,
         *(as_text(columns[name]) for name in ("crawls", "changes", "status", "errors")),
         *(Strings.of(cells) for cells in (hashes, errors, into, reasons, canonicals)),
@@ -270,6 +284,11 @@ def _of_aduana(
         *([as_text(columns["depth"].astype(np.uint32) + np.uint32(1))] if depth else []),
         _scientific(columns["score"]),
     ]
+
+
+def _named(pages: Pages, numbers: AnyArray) -> Strings:
+    """The URLs of pages, text[n]."""
+    return Strings.of(pages.table.urls(numbers.astype(np.uint32)))
 
 
 def _where(present: BoolArray, values: AnyArray) -> Strings:

@@ -86,7 +86,12 @@ def copy_beside_log(source: Path, work: Path) -> None:
     except (shutil.Error, FileNotFoundError):
         # A request was done while it was copied; it is in the log then.
         pass
-    kinds = {name: name for name in (RANKS, PRIOR, DISTRUST)}
+    copy_lists(source, work, RANKS)
+
+
+def copy_lists(source: Path, work: Path, *others: str) -> None:
+    """Copy the lists of hosts that a crawl's folder keeps, and other folders in it that may be replaced meanwhile."""
+    kinds = {name: name for name in (*others, PRIOR, DISTRUST)}
     for name in (PRIOR, DISTRUST):
         kinds |= {f"{LISTS}/{one.name}": name for one in (source / LISTS).glob(f"{name}-*")}
     for name, kind in kinds.items():

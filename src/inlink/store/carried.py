@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from inlink.base.arrays import UInt8Array
+from inlink.base.arrays import AnyArray, Int64Array, UInt8Array
 from inlink.store.format import CarriedRecord, dtype_of
 
 
@@ -27,16 +27,29 @@ def encode_carried(data: Mapping[int, bytes]) -> bytes:
     return b"".join(contents) + table.tobytes() + len(pages).to_bytes(4, "little")
 
 
+def all_carried(frame: UInt8Array) -> dict[int, bytes]:
+    """Return the data of all pages in a frame, or in its payload, by page."""
+    table, begins = _table(frame)
+    return {
+        page: frame[begins[row] : begins[row + 1]].tobytes()
+        for row, page in enumerate(table["page"].tolist())
+    }
+
+
 def carried_in(frame: UInt8Array, page: int) -> bytes | None:
     """Return the data of a page in a frame, or in its payload; None if the page has no data there."""
+    table, begins = _table(frame)
+    row = int(np.searchsorted(table["page"], page))
+    if row == len(table) or table["page"][row] != page:
+        return None
+    return frame[begins[row] : begins[row + 1]].tobytes()
+
+
+def _table(frame: UInt8Array) -> tuple[AnyArray, Int64Array]:
+    """Return the records of a frame, and the bytes at which their data begin, with the end of the last data."""
     count = int.from_bytes(frame[-4:].tobytes(), "little")
     record = dtype_of(CarriedRecord)
-    begin = len(frame) - 4 - record.itemsize * count
-    table = frame[begin : len(frame) - 4].view(record)
-    row = int(np.searchsorted(table["page"], page))
-    if row == count or table["page"][row] != page:
-        return None
-    first = begin - int(table["end"][-1])
-    return frame[
-        first + (int(table["end"][row - 1]) if row else 0) : first + int(table["end"][row])
-    ].tobytes()
+    end = len(frame) - 4 - record.itemsize * count
+    table = frame[end : len(frame) - 4].view(record)
+    begins = np.append(0, table["end"].astype(np.int64))
+    return table, begins + (end - begins[-1])

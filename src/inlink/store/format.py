@@ -7,7 +7,8 @@ NumPy dtypes. :func:`dtype_of` makes the packed record dtype that kernels read, 
 ====================  ==================================================================================
 kind                  payload, after the head
 ====================  ==================================================================================
-``SEED``              a list of ``listed`` pages, their scores, carried data
+``SEED``              a list of ``listed`` pages, their scores, carried data; ``status`` is the depth of new pages,
+                      which is 0 unless another shard has discovered them
 ``VISIT``             :class:`VisitRecord`, content hash, a list of ``listed`` links, their scores, their
                       anchor texts, carried data
 ``FAILED``            :class:`FailedRecord`, then the error as UTF-8; exclusion of one page too
@@ -38,6 +39,8 @@ kind                  payload, after the head
 ``FACTS``             facts of the page of the visit directly before it: see :mod:`inlink.store.facts`
 ``ITEMS``             ``listed`` items of the visit directly after it, as JSON lines in UTF-8. They do not count
                       without this visit, which is missing if the process died before it was written
+``RECEIVED``          :class:`ReceivedRecord`, then ``listed`` pages as uint32: those that another shard discovered, in
+                      the order of its numbers; then :class:`FlowRecord` for pages whose rank from that shard changed
 ====================  ==================================================================================
 
 Integers and floats are little-endian. Times are Unix times in seconds.
@@ -66,6 +69,7 @@ __all__ = [
     "EndRecord",
     "ExcludedRecord",
     "FailedRecord",
+    "FlowRecord",
     "Head",
     "HostRecord",
     "HostSetRecord",
@@ -73,6 +77,7 @@ __all__ = [
     "LostRecord",
     "OutcomeRecord",
     "RankingRecord",
+    "ReceivedRecord",
     "ReleasedRecord",
     "RenewedRecord",
     "ReportedRecord",
@@ -282,6 +287,24 @@ class RankingRecord(NamedTuple):
     check: Uint32
 
 
+class ReceivedRecord(NamedTuple):
+    """The beginning of an event of pages and ranks from another shard.
+
+    ``end`` is the end of the shard's pages that were looked through, ``flows`` the number of changes of rank.
+    """
+
+    shard: Uint16
+    end: Uint32
+    flows: Uint32
+
+
+class FlowRecord(NamedTuple):
+    """A change of the rank that a page gets from the links of another shard."""
+
+    page: Uint32
+    amount: Float32
+
+
 @cache
 def dtype_of(record: type[Any]) -> np.dtype[Any]:
     """The packed record dtype of a record class."""
@@ -358,6 +381,7 @@ KINDS = (
     "canonical",
     "facts",
     "items",
+    "received",
 )
 (
     SEED,
@@ -387,17 +411,18 @@ KINDS = (
     CANONICAL,
     FACTS,
     ITEMS,
+    RECEIVED,
 ) = range(1, len(KINDS))
 
 HAS_SCORES, RETRIED, IS_GONE, EXCLUDED_ONE, HAS_CARRIED, NOINDEX, NOFOLLOW, HAS_ANCHORS, TRUSTED = (
     1 << k for k in range(9)
 )
-BY_REDIRECT, BY_CANONICAL, BY_SITEMAP, HAS_ITEMS = (1 << k for k in range(9, 13))
+BY_REDIRECT, BY_CANONICAL, BY_SITEMAP, HAS_ITEMS, BY_SHARD = (1 << k for k in range(9, 14))
 """Flags. Scores of the listed pages follow; a failure after which the page is tried again; the page is gone; the page
 must not be fetched; some listed pages carry something; what the page asked of robots; anchor texts follow; the scores
 of a seed event are weights of trust, and no link scores; why a page was merged: it redirects, or it names the target
 as its canonical page. Merges of earlier versions have neither flag. The pages of a seed event came from a sitemap. The
-event directly before a visit has its items."""
+event directly before a visit has its items. Another shard has discovered the pages of a seed event."""
 
 STATES = ("discovered", "leased", "crawled", "failed", "gone", "excluded", "merged")
 DISCOVERED, LEASED, CRAWLED, FAILED_PAGE, GONE, EXCLUDED, MERGED = range(len(STATES))

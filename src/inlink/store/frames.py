@@ -271,16 +271,19 @@ class Frames:
             yield places[visits], pages[visits], places[visits - 1], begin
             self.unload()
 
-    def of_kind(self, *kinds: int, begin: int = 0) -> list[int]:
-        """Return the places of all frames of some kinds, from byte ``begin`` of the log on."""
+    def of_kind(self, *kinds: int, begin: int = 0, end: int | None = None) -> list[int]:
+        """Return the places of all frames of some kinds that begin at bytes ``begin`` to ``end`` − 1 of the log."""
+        stop = self.end if end is None else min(end, self.end)
         found: list[int] = []
         if begin < self._known_to and set(kinds).issubset(_RARE):
             places, there = self._rare
-            found = places[np.isin(there, kinds) & (places >= begin)].tolist()
+            found = places[np.isin(there, kinds) & (places >= begin) & (places < stop)].tolist()
             begin = self._known_to
+        if begin >= stop:
+            return found
         wanted = np.uint64(sum(1 << kind for kind in kinds))
-        log = self.between(begin, self.end)
-        found += kernels.find_kinds(log, np.uint64(begin), np.uint64(self.end), wanted).tolist()
+        log = self.between(begin, min(stop + HEAD_SIZE, self.end))
+        found += kernels.find_kinds(log, np.uint64(begin), np.uint64(stop), wanted).tolist()
         return found
 
     def exclusion_of(self, page: int, after: int) -> str | None:

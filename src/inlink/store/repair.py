@@ -12,7 +12,7 @@ import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,6 @@ from inlink.errors import FolderError
 from inlink.store.backup import copy_beside_log
 from inlink.store.checks import FAULTS, no_end, safe_from_the_start
 from inlink.store.format import (
-    CHECKED,
     EXCLUDE,
     HEAD_SIZE,
     KINDS,
@@ -34,15 +33,15 @@ from inlink.store.format import (
     ExcludedRecord,
     Head,
     VisitRecord,
-    head_check,
     salt_of,
     struct_of,
 )
 from inlink.store.frames import fields_at
 from inlink.store.kernels import checks as kernels
 from inlink.store.kernels.sound import sound, text_sound
-from inlink.store.log import EVENTS, URLS, ends_in, write_end
+from inlink.store.log import EVENTS, URLS, ends_in
 from inlink.store.mapped import mapped
+from inlink.store.newlog import EMPTY, NewLog
 from inlink.store.reader import crawl_folder, hash_seed_of
 
 _HEAD, _VISIT = struct_of(Head), struct_of(VisitRecord)
@@ -357,22 +356,20 @@ def repair(folder: str | os.PathLike[str], target: str | os.PathLike[str]) -> Lo
     ranges = [(piece.begin, piece.end) for piece in log.pieces() if not piece.kept]
     with new_folder(target) as work:
         copy_beside_log(log.folder, work)
-        with (work / EVENTS).open("wb") as events, (work / URLS).open("wb") as urls:
-            writer = _Writer(log, events, urls, ranges)
+        with NewLog(work, log.salt) as out:
+            writer = _Writer(log, out, ranges)
             report = _report(log, writer.written(log.pieces()))
-            writer.finish(work)
+            writer.finish()
     return report
 
 
 class _Writer:
     """Writes a repaired log."""
 
-    def __init__(self, log: _Log, events: BinaryIO, urls: BinaryIO, ranges: list[tuple[int, int]]) -> None:
-        self._log, self._events, self._urls = log, events, urls
+    def __init__(self, log: _Log, out: NewLog, ranges: list[tuple[int, int]]) -> None:
+        self._log, self._out = log, out
         self._begins = np.array([begin for begin, _ in ranges], np.int64)
         self._ends = np.array([end for _, end in ranges], np.int64)
-        self._place = self._text = self._pages = self._number = 0
-        self._time = 0.0
         self._lost: list[int] = []
         self._merged: set[int] = set()
         self._host = f"http://{crawl_folder(log.folder).header.uuid}.invalid/"
@@ -404,8 +401,7 @@ class _Writer:
                 payload = _VISIT.pack(*visit._replace(previous=0)) + payload[_VISIT.size :]
         elif head.kind == MERGE:
             self._merged.add(head.page)
-        self._time = head.time
-        self._append(head, payload, text)
+        self._out.append(head, payload, text)
 
     def _fill(self, piece: _Piece, text: bytes) -> None:
         """Fill a gap with repaired events."""
@@ -422,16 +418,14 @@ class _Writer:
             self._mark(REPAIRED, bytes(size - HEAD_SIZE), page=page, text=text, new=piece.new if text else 0)
             left, text = left - size, b""
 
-    def finish(self, folder: Path) -> None:
+    def finish(self) -> None:
         """Exclude the pages whose URLs are lost, and record that all is synced up to here."""
         lost = np.array([page for page in self._lost if page not in self._merged], "<u4")
         reason = struct_of(ExcludedRecord).pack(len(LOST_REASON)) + LOST_REASON
         for begin in range(0, len(lost), _AT_ONCE):
             pages = lost[begin : begin + _AT_ONCE]
             self._mark(EXCLUDE, reason + pages.tobytes(), listed=len(pages))
-        if self._place:
-            self._mark(SYNCED, b"")
-        write_end(folder, self._text, self._place, self._number, self._pages)
+        self._out.finish()
 
     def _mark(
         self,
@@ -443,28 +437,5 @@ class _Writer:
         text: bytes = b"",
         new: int = 0,
     ) -> None:
-        head = Head(0, 0, 0, 0, 0, 0, self._time, 0, 0, new, 0, page, listed, 0.0, 0, 0, kind, 0, 0, 0)
-        self._append(head, payload, text)
-
-    def _append(self, head: Head, payload: bytes, text: bytes) -> None:
-        """Write an event, with the fields of its head that depend on where it is."""
-        head = head._replace(
-            marker=self._log.salt & 0xFFFFFFFF,
-            length=HEAD_SIZE + len(payload),
-            place=self._place,
-            number=self._number & 0xFFFFFFFF,
-            text_place=self._text,
-            first=self._pages,
-            text_size=len(text),
-            payload_check=zlib.crc32(payload),
-            text_check=zlib.crc32(text),
-        )
-        checked = CHECKED.pack(*head[:-1])
-        self._events.write(checked + head_check(checked, self._log.salt) + payload)
-        self._urls.write(text)
-        self._place, self._text, self._pages, self._number = (
-            self._place + head.length,
-            self._text + len(text),
-            self._pages + head.new,
-            self._number + 1,
-        )
+        head = EMPTY._replace(kind=kind, time=self._out.time, page=page, listed=listed, new=new)
+        self._out.append(head, payload, text)

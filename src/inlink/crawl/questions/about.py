@@ -15,7 +15,10 @@ from inlink.store.log import LOCK, RANKS
 
 
 class RankingInfo(msgspec.Struct, frozen=True):
-    """The ranking that orders a crawl. ``behind`` is the number of bytes that the log has grown by since."""
+    """The ranking that orders a crawl. ``behind`` is the number of bytes that the log has grown by since.
+
+    ``error`` is None in a shard of a crawl.
+    """
 
     algorithm: str | None
     pages: int
@@ -69,9 +72,13 @@ def about(folder: Path, end: int) -> About:
         If there is no crawl, or its settings cannot be read.
     """
     ranking, fault = _ranking(folder, end)
+    settings = stored(folder)
+    if ranking is not None and settings.rules is not None and settings.rules.part is not None:
+        # The error is that of the links of this shard, and says nothing of those of other shards.
+        ranking = msgspec.structs.replace(ranking, error=None)
     return About(
         _sizes(folder),
-        stored(folder).policy,
+        settings.policy,
         writer_of(folder),
         len(pending(folder)),
         ranking,

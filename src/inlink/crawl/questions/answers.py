@@ -23,6 +23,14 @@ class PageList(msgspec.Struct, frozen=True):
     cursor: str | None = None
 
 
+class Path(msgspec.Struct, frozen=True):
+    """The path to a page's discovery. In a shard of a crawl, ``shard`` discovered the last row; else it is None."""
+
+    rows: list[PageRow]
+    cursor: str | None = None
+    shard: int | None = None
+
+
 class MatchedPages(msgspec.Struct, frozen=True):
     """Pages whose URLs match: ``searched`` of ``known`` URLs were looked at."""
 

@@ -1,7 +1,8 @@
 """The questions to a crawl: the methods of :class:`inlink.CrawlView` that :func:`question` decorates.
 
 A question is a method and the type of its answer. From the method's signature are made: the endpoint of a server, its
-entry in the OpenAPI document, and the method of :class:`inlink.client.remote.RemoteCrawl` that asks the server.
+entry in the OpenAPI document, and the method of :class:`inlink.client.remote.RemoteCrawl` that asks the server. The
+question's *way* (:mod:`inlink.crawl.questions.whole`) makes the answer of a crawl of several shards from theirs.
 """
 
 import inspect
@@ -12,6 +13,7 @@ from typing import Any, Protocol, TypeVar, get_args, get_type_hints
 import msgspec
 
 from inlink.crawl.gate import inside
+from inlink.crawl.questions.whole import Way
 from inlink.errors import ParameterError, UnknownNodeError
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -39,10 +41,12 @@ class Question:
         The method of :class:`inlink.CrawlView`.
     path : str
         Last part of the path of the endpoint.
+    way : callable
+        Makes the answer of several shards.
     """
 
-    def __init__(self, method: Callable[..., Any], path: str) -> None:
-        self.method, self.path = method, path
+    def __init__(self, method: Callable[..., Any], path: str, way: Way) -> None:
+        self.method, self.path, self.way = method, path, way
 
     @cached_property
     def _parameters(self) -> list[inspect.Parameter]:
@@ -80,6 +84,13 @@ class Question:
             arguments["page"] = arguments.pop("url")
         return self.method(view, **arguments)
 
+    def arguments(self, *values: Any, **named: Any) -> dict[str, Any]:
+        """The values of all parameters that are sent, by name."""
+        bound = inspect.signature(self.method).bind(None, *values, **named).arguments
+        return {
+            parameter.name: bound.get(parameter.name, parameter.default) for parameter in self._parameters
+        }
+
     def sent(self, *values: Any, **named: Any) -> dict[str, Any]:
         """The query of the request for these arguments. Arguments that have their default are left out.
 
@@ -88,11 +99,11 @@ class Question:
         inlink.errors.ParameterError, inlink.errors.UnknownNodeError
             If a page is named by something else than a URL or a number.
         """
-        arguments = inspect.signature(self.method).bind(None, *values, **named).arguments
+        arguments = self.arguments(*values, **named)
         query = {
             parameter.name: arguments[parameter.name]
             for parameter in self._parameters
-            if arguments.get(parameter.name, parameter.default) != parameter.default
+            if arguments[parameter.name] != parameter.default
         }
         if "page" in query:
             query["url"] = _text_of(query.pop("page"))
@@ -105,12 +116,20 @@ QUESTIONS: dict[str, Question] = {}
 """All questions by the name of their method."""
 
 
-def question(path: str) -> Callable[[Method], Method]:
-    """Decorate a method of a view, so that it is a question. It enters the gate of the view."""
+def question(path: str, way: Way) -> Callable[[Method], Method]:
+    """Decorate a method of a view, so that it is a question. It enters the gate of the view.
+
+    Parameters
+    ----------
+    path : str
+        Last part of the path of the endpoint.
+    way : callable
+        Makes the answer of a crawl of several shards: see :mod:`inlink.crawl.questions.whole`.
+    """
 
     def declare(method: Method) -> Method:
         guarded = inside(method)
-        QUESTIONS[method.__name__] = Question(guarded, path)
+        QUESTIONS[method.__name__] = Question(guarded, path, way)
         return guarded
 
     return declare

@@ -4,11 +4,14 @@ import numpy as np
 from numpy import float32, float64, uint32, uint64
 
 from inlink.base.arrays import Float32Array, UInt8Array, UInt16Array, UInt32Array, UInt64Array
-from inlink.base.jit import U0, U1, kernel
+from inlink.base.jit import U0, U1, item_at, kernel
 from inlink.reranking.kernels.push import worth
-from inlink.store.format import MERGE, SEED, VISIT
+from inlink.store.format import MERGE, RECEIVED, SEED, VISIT
 from inlink.store.kernels.frames import (
+    FLOW,
+    FLOW_SIZE,
     NO_PAGE,
+    flows_at,
     head_at,
     is_first_visit,
     link_count,
@@ -110,6 +113,8 @@ def give_shares(
 ) -> None:
     """For each page u with k links: shares[link] += damping · rank[u] / k. A merged page has one link.
 
+    What other shards give to a page is added too.
+
     Only the first visit of a page gives shares. Later ones would give them again, so that ranks in a cycle would grow
     without bound until the next ranking.
     """
@@ -127,6 +132,11 @@ def give_shares(
                 for i in range(U0, count):
                     if not cross_only or merged or hosts[links[i]] != hosts[page]:
                         shares[links[i]] += share
+        elif kind == RECEIVED:
+            count, begin = flows_at(frames, place)
+            for i in range(U0, count):
+                flow = item_at(frames, begin + i * FLOW_SIZE, FLOW)
+                shares[flow.page] = max(shares[flow.page] + flow.amount, float32(0))
         place += uint64(head.length)
 
 

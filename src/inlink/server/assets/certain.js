@@ -6,7 +6,7 @@ const small = (number) => (number === 0 ? "0" : number < 0.001 ? number.toExpone
 
 export async function showCertain() {
   const box = $("certain-list");
-  if (!$("certain-box").open || !$("certain-form").checkValidity()) return;
+  if (!$("certain-box")?.open || !$("certain-form").checkValidity()) return;
   const asked = { hosts: 0, top: $("certain-top").value, within: $("certain-within").value };
   const { certificate: found } = await get("standing", asked);
   if (!found) {
@@ -48,6 +48,8 @@ export async function showCertain() {
 }
 
 export function setUpCertain(again) {
+  // A shard has no certain places.
+  if (!$("certain-box")) return;
   $("certain-form").addEventListener("submit", (event) => event.preventDefault());
   for (const [id, kind] of [["certain-box", "toggle"], ["certain-top", "change"], ["certain-within", "change"]]) {
     $(id).addEventListener(kind, again);

@@ -1,6 +1,7 @@
 // The dashboard of a crawl.
 import { listen } from "./live.js";
 import { showStatus } from "./status.js";
+import { showWhole } from "./whole.js";
 import { showHarvest } from "./harvest.js";
 import { showErrors, showOrder, showTop } from "./lists.js";
 import { showHosts } from "./hosts.js";
@@ -12,6 +13,7 @@ import "./session.js";
 
 // Seconds after which each part is asked for again while the page is seen.
 const PARTS = [
+  [showWhole, 2],
   [showHarvest, 5],
   [showErrors, 3],
   [showHosts, 3],

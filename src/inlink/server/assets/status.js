@@ -18,7 +18,7 @@ const WORDS = {
 };
 
 /** In one or two words, what the crawl does. */
-function stateOf({ standing, activity, pages }) {
+export function stateOf({ standing, activity, pages }) {
   if (activity.paused) return "paused";
   if (standing.waiting + standing.planned + standing.leased === 0) return "at its end";
   if (standing.leased > 0 || pages.now > 0) return "running";

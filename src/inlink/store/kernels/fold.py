@@ -229,7 +229,8 @@ def fold(at: UInt64Array, log: UInt8Array) -> None:
 
     ``at`` is a table of addresses, see :func:`.columns.columns_at`. The depth of a page is the number of clicks by
     which it was first found: 0 for a seed, and 1 + the depth of the page whose links made it known. The target of a
-    redirect and a canonical page have the depth of the page that made them known.
+    redirect and a canonical page have the depth of the page that made them known. Pages of another shard have the depth
+    that the shard gave them.
     """
     c, end = columns_at(at), uint64(len(log))
     here = U0
@@ -238,7 +239,11 @@ def fold(at: UInt64Array, log: UInt8Array) -> None:
         kind, flags, place, page = head.kind, head.flags, head.place, uint64(head.page)
         if head.new > 0:
             first, new = uint64(head.first), uint64(head.new)
-            if kind != SEED and page != uint64(NO_PAGE):
+            if kind == SEED:
+                if head.status > 0:
+                    for i in range(first, first + new):
+                        c.depths[i] = head.status
+            elif page != uint64(NO_PAGE):
                 clicks = U0 if kind == MERGE or kind == CANONICAL else U1
                 depth = uint16(min(uint64(c.depths[page]) + clicks, uint64(0xFFFF)))
                 for i in range(first, first + new):

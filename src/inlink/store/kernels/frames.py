@@ -20,7 +20,9 @@ from inlink.store.format import (
     RENEWED,
     VISIT,
     ExcludedRecord,
+    FlowRecord,
     LeaseRecord,
+    ReceivedRecord,
     RenewedRecord,
     VisitRecord,
     dtype_of,
@@ -28,12 +30,15 @@ from inlink.store.format import (
 )
 
 __all__ = [
+    "FLOW",
+    "FLOW_SIZE",
     "HEAD_SIZE",
     "NO_PAGE",
     "appended",
     "encode_links",
     "f32_at",
     "find_kinds",
+    "flows_at",
     "head_at",
     "is_first_visit",
     "link_count",
@@ -51,6 +56,8 @@ __all__ = [
 
 NO_PAGE = uint32(layout.NO_PAGE)
 HEAD_SIZE = uint64(layout.HEAD_SIZE)
+FLOW, FLOW_SIZE = dtype_of(FlowRecord), uint64(size_of(FlowRecord))
+_RECEIVED, _RECEIVED_SIZE = dtype_of(ReceivedRecord), uint64(size_of(ReceivedRecord))
 _VISITED, _VISITED_SIZE = dtype_of(VisitRecord), uint64(size_of(VisitRecord))
 _LEASED_SIZE = uint64(size_of(LeaseRecord))
 _RENEWED_SIZE = uint64(size_of(RenewedRecord))
@@ -101,6 +108,13 @@ def link_count(log: UInt8Array, place: uint64) -> uint64:
 def is_first_visit(log: UInt8Array, place: uint64) -> bool:
     """Return whether the visit at ``place`` is the first one of its page."""
     return bool(item_at(log, place + HEAD_SIZE, _VISITED).previous == 0)
+
+
+@kernel
+def flows_at(log: UInt8Array, place: uint64) -> tuple[uint64, uint64]:
+    """The number of changes of rank in the event at ``place``, and the byte at which they begin."""
+    at = place + HEAD_SIZE
+    return uint64(item_at(log, at, _RECEIVED).flows), at + _RECEIVED_SIZE + link_count(log, place) * _U4
 
 
 @kernel

@@ -30,6 +30,7 @@ from inlink.store.format import (
     MERGE,
     PAUSE,
     RANKING,
+    RECEIVED,
     RELEASE,
     RELOAD,
     RENEWED,
@@ -43,12 +44,14 @@ from inlink.store.format import (
     DateRecord,
     ExcludedRecord,
     FailedRecord,
+    FlowRecord,
     HostRecord,
     HostSetRecord,
     LeaseRecord,
     LostRecord,
     OutcomeRecord,
     RankingRecord,
+    ReceivedRecord,
     ReleasedRecord,
     RenewedRecord,
     ReportedRecord,
@@ -72,6 +75,8 @@ _LEASED, _LEASED_SIZE = dtype_of(LeaseRecord), uint64(size_of(LeaseRecord))
 _LOST, _LOST_SIZE = dtype_of(LostRecord), uint64(size_of(LostRecord))
 _OUTCOME_SIZE = uint64(size_of(OutcomeRecord))
 _RANKING_SIZE = uint64(size_of(RankingRecord))
+_FLOW, _FLOW_SIZE = dtype_of(FlowRecord), uint64(size_of(FlowRecord))
+_RECEIVED, _RECEIVED_SIZE = dtype_of(ReceivedRecord), uint64(size_of(ReceivedRecord))
 _RELEASED, _RELEASED_SIZE = dtype_of(ReleasedRecord), uint64(size_of(ReleasedRecord))
 _RENEWED, _RENEWED_SIZE = dtype_of(RenewedRecord), uint64(size_of(RenewedRecord))
 _REPORTED_SIZE = uint64(size_of(ReportedRecord))
@@ -216,6 +221,8 @@ def _others_sound(log: UInt8Array, place: uint64, num_pages: uint64) -> bool:
         return room == _REPORTED_SIZE + listed * _OUTCOME_SIZE
     if kind == RELOAD:
         return room == listed * _U4 and _pages_sound(log, at, listed, num_pages)
+    if kind == RECEIVED:
+        return room >= _RECEIVED_SIZE and _received_sound(log, at, room, listed, num_pages)
     if kind == EXCLUDE:
         if room < _EXCLUDED_SIZE:
             return False
@@ -224,6 +231,19 @@ def _others_sound(log: UInt8Array, place: uint64, num_pages: uint64) -> bool:
     if kind == PAUSE or kind == RESUME or kind == SYNCED:
         return room == U0
     return kind != RANKING or room >= _RANKING_SIZE
+
+
+@kernel
+def _received_sound(log: UInt8Array, at: uint64, room: uint64, listed: uint64, num_pages: uint64) -> bool:
+    """:func:`sound` for the payload of pages and ranks from another shard."""
+    flows, flow_at = uint64(item_at(log, at, _RECEIVED).flows), at + _RECEIVED_SIZE + listed * _U4
+    if room != _RECEIVED_SIZE + listed * _U4 + flows * _FLOW_SIZE:
+        return False
+    for i in range(U0, flows):
+        flow = item_at(log, flow_at + i * _FLOW_SIZE, _FLOW)
+        if uint64(flow.page) >= num_pages or not abs(flow.amount) <= _LARGEST:
+            return False
+    return _pages_sound(log, at + _RECEIVED_SIZE, listed, num_pages)
 
 
 @kernel
