@@ -12,7 +12,6 @@ import json
 import logging
 import os
 import re
-import select
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -239,7 +239,7 @@ class _Worker:
         line, until = b"", time.monotonic() + PATIENCE
         while not line.endswith(b"\n"):
             left = until - time.monotonic()
-            if left <= 0 or not select.select([process.stdout], [], [], left)[0]:
+            if left <= 0 or not wait([process.stdout], left):
                 self.end(kill=True)
                 raise TimeoutError(f"the spider did not end within {PATIENCE:g} s: {jobs}")
             some = os.read(process.stdout.fileno(), 1 << 20)

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import re
-import select
 import signal
 import sys
 import tempfile
@@ -13,6 +12,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from multiprocessing.connection import wait
 from pathlib import Path
 from random import Random
 
@@ -106,7 +106,7 @@ def _wait(pid: int, kill_after: float | None) -> tuple[int, int, bool]:
     over, greedy = until(PATIENCE if kill_after is None else kill_after), False
     descriptor = os.pidfd_open(pid)
     try:
-        while not (ready := select.select([descriptor], [], [], min(kill_after or 0.1, 0.1))[0]):
+        while not (ready := wait([descriptor], min(kill_after or 0.1, 0.1))):
             greedy = _memory(pid) > LARGEST
             if greedy or over():
                 os.kill(pid, signal.SIGKILL)
