@@ -3,10 +3,10 @@
 A shard discovers pages of all hosts, and fetches those of its own. The rule ``shard`` excludes the others: they are
 known and ranked, but never leased. Their owner asks for them, by the numbers that they have here, and takes them in.
 
-**Each page once.** The owner's cursor is the end of the numbers that it has looked through. It is written in one event
-with the pages, so it cannot differ from them, whatever dies. A shard shows only pages that are safe from a power cut.
-So a number that was shown can never stand for another page. A shard that was restored from a backup may have lost
-numbers that it has shown. It knows this by the first cursor that it is sent, and the owner begins again at number 0.
+**Each page once.** The owner's cursor is the end of the numbers that it has looked through. It is written after the
+pages. After a kill between them, the same pages come again, and are known. A shard shows only pages that are safe from
+a power cut, so a number that was shown can never stand for another page. A shard that was restored from a backup may
+have lost numbers that it has shown. It knows this by the first cursor that it is sent, and the owner begins again at 0.
 
 **Ranks.** Ranks are not normalised: x = d·Pᵀx + (1 − d)·v, so the links of a shard add their part to a page, whoever
 owns the page. The owner takes this part as b (:mod:`inlink.reranking.live`) and adds it to the page's priority at once.
