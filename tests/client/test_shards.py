@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import inlink
-from crawlstrategies import EAGER
+from crawlstrategies import EAGER, frontier_in
 from inlink.client import channel, shards
 from inlink.client.remote import RemoteCrawl
 from inlink.client.shards import RemoteShards
@@ -243,7 +243,7 @@ def test_seeds_of_a_shard_that_is_away_reach_it_with_all_that_they_carry(fleet, 
         url_of(2, "/plain"): (None, 0),
     }
     scores = fleet.run(
-        2, lambda crawl: [crawl._journal.pages.scores[crawl.view.number(url)] for url in tasks]
+        2, lambda crawl: [frontier_in(crawl).pages.scores[crawl.view.number(url)] for url in tasks]
     )
     assert scores == [0.25, 0.75, 1.0]
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import inlink
+from crawlstrategies import frontier_in
 from inlink.base.clock import VirtualClock
 from inlink.crawl.journal import Journal
 from inlink.errors import FolderError, ParameterError
@@ -267,7 +268,7 @@ def reported(crawl: inlink.Crawl, web: dict[str, list[str]], count: int, **named
 def foreign_states(crawl: inlink.Crawl) -> set[str]:
     """The states of the pages of other shards; none of them may wait."""
     waiting = {row.url for row in crawl.view.order(100).rows}
-    urls = [url for url in crawl._pages.urls(range(len(crawl))) if not owned(crawl, url)]
+    urls = [url for url in frontier_in(crawl).pages.urls(range(len(crawl))) if not owned(crawl, url)]
     assert urls
     assert not waiting.intersection(urls)
     return {crawl.page(url).state for url in urls}
@@ -284,12 +285,12 @@ def test_a_report_excludes_pages_of_other_shards_by_one_event(fleet, order):
     crawl.seed([url for url in web if owned(crawl, url)][:6])
     reported(crawl, web, 6)
     assert foreign_states(crawl) == {"excluded"}
-    assert len(crawl._pages.frames.of_kind(EXCLUDE)) == 1
+    assert len(frontier_in(crawl).pages.frames.of_kind(EXCLUDE)) == 1
     before = len(crawl)
     reported(crawl, web, 6)
     assert len(crawl) > before
     assert foreign_states(crawl) == {"excluded"}
-    assert len(crawl._pages.frames.of_kind(EXCLUDE)) == 2
+    assert len(frontier_in(crawl).pages.frames.of_kind(EXCLUDE)) == 2
 
 
 def test_a_redirect_in_a_report_leads_to_no_page_of_another_shard(fleet):
@@ -417,13 +418,13 @@ def test_ranks_of_shards_are_those_of_the_whole_web(fleet, monkeypatch):
     # What was received is folded from the log: after a reopening the order keys are the same bits.
     for number, crawl in shards.crawls.items():
         pages = np.arange(len(crawl), dtype=np.uint32)
-        before = crawl._frontier.policy.shares[pages].tobytes()
+        before = frontier_in(crawl).policy.shares[pages].tobytes()
         shards.again(number)
-        assert shards.crawls[number]._frontier.policy.shares[pages].tobytes() == before
+        assert frontier_in(shards.crawls[number]).policy.shares[pages].tobytes() == before
 
 
 def _rank(crawl: inlink.Crawl, url: str) -> float:
-    return float(crawl._frontier.policy.ranks(np.array([crawl.view.number(url)], np.uint32))[0])
+    return float(frontier_in(crawl).policy.ranks(np.array([crawl.view.number(url)], np.uint32))[0])
 
 
 def test_a_page_gets_the_rank_of_its_foreign_links_at_once(fleet):
@@ -439,8 +440,8 @@ def test_a_page_gets_the_rank_of_its_foreign_links_at_once(fleet):
     one.crawled(one.next(1)[0], [b, a])
     shards.exchange()
     assert _rank(two, b) == pytest.approx(0.15 + 0.85 * 0.15 * 1.5)
-    assert Inflow(two._pages).values()[two.view.number(b)] == pytest.approx(0.85 * 0.15 * 1.5)
-    assert other_shards(two._pages.frames)[1].ranks == pytest.approx([0.85 * 0.15 * 1.5])
+    assert Inflow(frontier_in(two).pages).values()[two.view.number(b)] == pytest.approx(0.85 * 0.15 * 1.5)
+    assert other_shards(frontier_in(two).pages.frames)[1].ranks == pytest.approx([0.85 * 0.15 * 1.5])
     assert [lease.url for lease in two.next(1)] == [b]
 
 
@@ -451,13 +452,15 @@ def test_pages_of_other_shards_are_no_sections_of_seeds(fleet):
     one.seed(urls)
     shards.exchange()
     two = shards.crawls[2]
-    events = [two._pages.frames.frame(place) for place in two._pages.frames.of_kind(SEED)]
+    events = [
+        frontier_in(two).pages.frames.frame(place) for place in frontier_in(two).pages.frames.of_kind(SEED)
+    ]
     assert all(event.flags & BY_SHARD for event in events)
     for lease in two.next(10):
         two.crawled(lease, [])
     two.rerank()
     two.next(0)
-    assert not two._frontier.policy.has_sections
+    assert not frontier_in(two).policy.has_sections
 
 
 def test_a_log_with_wrong_pages_or_ranks_is_refused(fleet, tmp_path):

@@ -540,7 +540,7 @@ def test_a_repaired_crawl_keeps_its_pages(tmp_path: Path):
     at_random(tmp_path / "c", SEEDED)
     with opened(tmp_path / "c", Clock()) as crawl:
         crawl.crawled("http://a.com/", [f"{host}/" for host in HOSTS])
-        place = crawl._pages.visit_place(0)
+        place = frontier_in(crawl).pages.visit_place(0)
     flip(tmp_path / "c" / "events.log", place + 95)
     repair(tmp_path / "c", tmp_path / "r")
     before = contents(tmp_path / "r")
