@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import inlink
 from crawlstrategies import frontier_in
@@ -344,17 +345,30 @@ def test_only_synced_pages_are_shown(fleet):
         (DiscoveredPage("http://own.test/", 0.0, 0, 0.0), "which is no page of shard"),
         (DiscoveredPage("nonsense", 0.0, 0, 0.0), "which is no page of shard"),
         (DiscoveredPage("", 0.0, 0, 0.0), "which is no page of shard"),
+        (DiscoveredPage("http://mine.test/#", 0.0, 0, 0.0), "which is no page of shard"),
+        (DiscoveredPage("http://mine.test/#a\nhttp://mine.test/b", 0.0, 0, 0.0), "variant"),
+        (DiscoveredPage("http://mine.test/\nhttp://mine.test/b", 0.0, 0, 0.0), "which is no page of shard"),
+        (DiscoveredPage("http://mine.test/#é", 0.0, 0, 0.0), "variant"),
+        (DiscoveredPage("http://mine.test/\ud800", 0.0, 0, 0.0), "which is no page of shard"),
+        (DiscoveredPage("http://mine.test/", 1e39, 0, 0.0), "score"),
+        (DiscoveredPage("http://mine.test/", float("nan"), 0, 0.0), "score"),
+        (DiscoveredPage("http://mine.test/", 0.0, 0, 0.0, bytes(70_000)), "data"),
     ],
 )
 def test_a_wrong_page_of_another_shard_changes_nothing(fleet, page, message):
     shards = fleet(2)
     number = 3 - owner_of("own.test", 2)
     crawl = shards.crawls[number]
+    mine = next(f"h{k}.test" for k in range(99) if owner_of(f"h{k}.test", 2) == number)
+    page = replace(page, url=page.url.replace("mine.test", mine))
     before = crawl.view.info().pages
     with pytest.raises(ParameterError, match=message):
         crawl.exchange.receive(0, Discovered(3 - number, 1, 7, [page]))
     assert crawl.view.info().pages == before
     assert crawl.exchange.end(3 - number) == 0
+    for shard in (number, 3):
+        with pytest.raises(ParameterError, match="takes no pages of shard"):
+            crawl.exchange.receive(0, Discovered(shard, 1, 7, []))
 
 
 @pytest.mark.parametrize(
@@ -415,7 +429,7 @@ def test_ranks_of_shards_are_those_of_the_whole_web(fleet, monkeypatch):
     assert errors[0] > 0.02
     # The bound of each shard's ranking is 1e-4, and each round leaves at most `DAMPING` of the error between them.
     assert errors[-1] < errors[0] * DAMPING**11 + 2e-3
-    # What was received is folded from the log: after a reopening the order keys are the same bits.
+    # Ranks of other shards are folded from the log, so a crawl that is opened again has the same keys, bit by bit.
     for number, crawl in shards.crawls.items():
         pages = np.arange(len(crawl), dtype=np.uint32)
         before = frontier_in(crawl).policy.shares[pages].tobytes()

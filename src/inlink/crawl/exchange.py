@@ -10,7 +10,8 @@ have lost numbers that it has shown. It knows this by the first cursor that it i
 
 **Ranks.** Ranks are not normalised: x = d·Pᵀx + (1 − d)·v, so the links of a shard add their part to a page, whoever
 owns the page. The owner takes this part as b (:mod:`inlink.reranking.live`) and adds it to the page's priority at once.
-A part is sent again when it changed by a tenth. The sender keeps what it sent, and begins anew if a reply was lost.
+A part is sent again when it has changed by a tenth. The sender remembers which parts it has sent. If a reply was lost,
+it sends all of them again.
 """
 
 from collections import defaultdict
@@ -21,11 +22,11 @@ import numpy as np
 from inlink.base.arrays import BoolArray, Float32Array, Int64Array, UInt32Array, distinct
 from inlink.crawl.intake import PageIntake
 from inlink.crawl.journal import Journal
-from inlink.crawl.links import are_canonical
+from inlink.crawl.links import are_canonical, split_links
 from inlink.errors import ParameterError
 from inlink.frontier.ranked import PageRank
 from inlink.frontier.rules import host_of
-from inlink.protocol import Discovered, DiscoveredPage, ShardOf
+from inlink.protocol import Discovered, DiscoveredPage, Link, ShardOf
 from inlink.store import format as kinds
 from inlink.store.received import FLOW, OtherShard, Received, other_shards
 from inlink.urls.canonical import canonical
@@ -262,7 +263,7 @@ class Exchange:
             return new
 
     def _begin_again(self, shard: int, other: OtherShard) -> None:
-        """Forget the ranks of a shard that was restored from an older copy. All of its pages come again."""
+        """Forget the ranks of a shard that was restored from an older copy. The shard sends all its pages again."""
         flows = np.empty(len(other.pages), FLOW)
         flows["page"], flows["amount"] = other.pages, -other.ranks
         event = Received(shard, 0, np.empty(0, np.uint32), flows)
@@ -273,10 +274,25 @@ class Exchange:
 
     def _check_pages(self, batch: Discovered) -> None:
         own, rules = self.shard, self._journal.url_rules
-        forms = [page.url.partition("#")[0] for page in batch.pages]
-        if are_canonical(forms, rules) and all(own.owns(host) for host in set(map(host_of, forms))):
+        if not 1 <= batch.shard <= own.count or batch.shard == own.number:
+            raise ParameterError(f"shard {own.number} of {own.count} takes no pages of shard {batch.shard}")
+        parts = [page.url.partition("#") for page in batch.pages]
+        # Scores, data and variants.
+        split_links(
+            [
+                Link(form, page.score, data=page.data, variant=variant)
+                for page, (form, _, variant) in zip(batch.pages, parts, strict=True)
+            ]
+        )
+        forms = [form for form, _, _ in parts]
+        is_ours = are_canonical(forms, rules) and all(map(own.owns, set(map(host_of, forms))))
+        if is_ours and all(bool(mark) == bool(variant) for _, mark, variant in parts):
             return
-        url = next(url for url in forms if canonical(url, None, rules) != url or not own.owns(host_of(url)))
+        url = next(
+            f"{form}{mark}{variant}"
+            for form, mark, variant in parts
+            if canonical(form, None, rules) != form or not own.owns(host_of(form)) or (mark and not variant)
+        )
         raise ParameterError(
             f"shard {batch.shard} sent {url[:200]}, which is no page of shard {own.number}/{own.count}: all shards "
             "need the same N in --shard K/N, and the same `url_rules`"
