@@ -202,7 +202,7 @@ class Proxy:
         self._is_open.clear()
 
     def go_on(self) -> None:
-        """Forward everything, also what was held back."""
+        """Forward all data again, with the data that were held back."""
         self._is_open.set()
 
     def _accept(self) -> None:

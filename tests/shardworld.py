@@ -47,7 +47,7 @@ def reached(site: Site) -> set[str]:
 
 
 def exchanged(shards: list[Crawl]) -> int:
-    """Let all shards take pages from the others until there are none; return the number of new pages."""
+    """Exchange pages between all shards until no shard gets a new one; return the number of new pages."""
     new, going = 0, True
     while going:
         going = False

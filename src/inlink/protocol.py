@@ -479,8 +479,8 @@ class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     certificate : Certificate or None
         Omitted if it was not requested. None if it is not computed yet.
     rank : float or None
-        Sum of the ranks of the pages that may be fetched, of which ``harvest`` is a share; None if it is not computed
-        yet, or the policy ranks nothing. Sums of PageRank can be added over the shards of a crawl.
+        Sum of the ranks of the pages that may be fetched, and ``harvest`` is the fetched part of it. None if it is not
+        computed yet, or the policy ranks nothing. Sums of PageRank can be added over the shards of a crawl.
     """
 
     known: int

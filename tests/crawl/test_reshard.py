@@ -52,7 +52,7 @@ def contents(folder: Path, owned: tuple[int, int] | None = None) -> dict[str, An
     keys, found = waiting(front), dict[str, Any]()
     for page in mine:
         data = dataclasses.asdict(pages.page(page))
-        # A page in another shard may have discovered it, and may be what it was merged into at last.
+        # A page of another shard may have discovered it, or may be its last canonical page.
         shown = {
             name: data[name] for name in data.keys() - {"id", "linked_from", "linked_text", "merged_into"}
         }
@@ -249,7 +249,7 @@ def test_shards_together_are_the_crawl_and_so_is_what_they_become(tmp_path_facto
     (one,) = split(root / "one", 1, *sources)
     compare(before, contents(one))
     assert stored(one) == stored(root / "c")
-    # These name the pages by which pages became known, and the pages that others were merged into at last.
+    # These columns name the pages that discovered others, and the pages into which others were merged.
     old, new = known_pages(root / "c"), known_pages(one)
     for page in range(old.num_pages):
         there = new.table.page_of(old.url(page))

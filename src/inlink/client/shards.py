@@ -412,7 +412,7 @@ class RemoteShards(RemoteView):
         )
 
     def _is_over(self) -> bool:
-        """Whether nothing is under way between the shards, all of which were idle after the last look."""
+        """Return whether the crawl has ended: all shards were idle after the last look, and no page is on its way."""
         before, self._before, self._idle = self._before, None, {}
         self._looks += 1
         looks = each(self.shards, lambda shard: shard.shard(at_once=True), LOOK_SECONDS).values()

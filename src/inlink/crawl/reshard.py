@@ -65,7 +65,7 @@ _EXCLUDED, _SESSION = struct_of(ExcludedRecord), struct_of(SessionRecord)
 _AT_ONCE = 1 << 18
 """Number of pages that one event lists at most, if it is about the pages of a whole shard."""
 
-_TOLD = 1 << 22
+_PROGRESS = 1 << 22
 """Number of bytes of the logs between two reports of progress."""
 
 _ABOUT_PAGE = (kinds.FAILED, kinds.HOST, kinds.HOST_SET, kinds.HINT, kinds.DUE, kinds.CARRY)
@@ -218,13 +218,14 @@ def _owners(table: UrlTable, tally: CrawlCounters, count: int) -> AnyArray:
 
 
 class _OldEvent(NamedTuple):
-    """An event of an old log, ordered by time. ``before`` is the place of the event before it, -1 if there is none.
+    """An event of an old log. Events are ordered by time.
 
-    ``told`` is whether it only tells what another shard has discovered. Of two events at a time it comes second.
+    ``by_shard`` is whether another shard has discovered the pages. Such an event follows other events of the same time.
+    ``before`` is the place of the previous event; -1 for the first event.
     """
 
     time: float
-    told: bool
+    by_shard: bool
     row: int
     place: int
     head: Head
@@ -262,8 +263,8 @@ class _OldShard:
         place, before, data = 0, -1, self.log.data
         while place < self.pages.frames.end:
             head = Head._make(_HEAD.unpack_from(data, place))
-            told = head.kind == kinds.SEED and head.flags & kinds.BY_SHARD > 0
-            yield _OldEvent(head.time, told, self.row, place, head, before)
+            by_shard = head.kind == kinds.SEED and head.flags & kinds.BY_SHARD > 0
+            yield _OldEvent(head.time, by_shard, self.row, place, head, before)
             place, before = place + head.length, place
 
     def begin(self, head: Head) -> None:
@@ -272,7 +273,7 @@ class _OldShard:
         self._first, self._lines = head.first, text.tobytes().decode("ascii").split("\n")[:-1]
 
     def event(self, place: int) -> tuple[Head, bytes]:
-        """The head and the payload of the event at a place; a head of no kind if there is none."""
+        """Return the head and the payload of the event at a place. Without an event there, the head is empty."""
         if not 0 <= place < self.pages.frames.end:
             return EMPTY, b""
         head = Head._make(_HEAD.unpack_from(self.log.data, place))
@@ -289,7 +290,7 @@ class _OldShard:
 class _Listed(NamedTuple):
     """The parts of a payload with a coded list.
 
-    ``record`` is what precedes the list. ``scores`` and ``anchors`` are in the order of ``pages``; they may be empty.
+    ``record`` has the bytes before the list. ``scores`` and ``anchors`` are in the order of ``pages``, or empty.
     """
 
     record: bytes
@@ -449,14 +450,14 @@ class _Replay:
 
     def run(self) -> None:
         """Write the new logs."""
-        total, told = sum(source.pages.frames.end for source in self._old), 0
+        total, replayed = sum(source.pages.frames.end for source in self._old), 0
         with track("reshard", total, "B") as task:
             for event in merge(*(source.events() for source in self._old)):
                 self._take(event)
-                told += event.head.length
-                if told >= _TOLD:
-                    task.advance(told)
-                    told = 0
+                replayed += event.head.length
+                if replayed >= _PROGRESS:
+                    task.advance(replayed)
+                    replayed = 0
         for source in self._old:
             self._renew(source)
             if len(self._new) > 1:
@@ -543,7 +544,7 @@ class _Replay:
         for target, rows in self._split(source, pages):
             some = pages[rows]
             if target is written or head.kind in (kinds.SEED, kinds.REPAIRED):
-                # Usually it knows all these pages: a seed's owner has the seed, or another shard's event told it.
+                # Usually it knows all these pages, from the seed or from another shard's event.
                 some = target.unknown(source, some)
             if not len(some):
                 continue

@@ -55,7 +55,7 @@ class Harvest(msgspec.Struct, frozen=True):
     cursor : str or None
         None if the curve is ready. Otherwise ``points`` is old or empty, and the next call goes on computing it.
     rank : float
-        Sum of the ranks of the pages that may be fetched, of which ``share`` is a share.
+        Sum of the ranks of the pages that may be fetched. ``share`` is the fetched part of it.
     """
 
     points: list[HarvestPoint]

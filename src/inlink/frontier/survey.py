@@ -138,7 +138,7 @@ class OwnPages:
         self._counted_to = -1
 
     def mask(self, first: int, end: int) -> BoolArray:
-        """Whether the shard owns pages first, …, end − 1, as far as their hosts are looked up."""
+        """Whether the shard owns pages first, …, end − 1. Pages of hosts that are not looked up yet do not count."""
         own: BoolArray = self.hosts.mask()[self._pages.hosts[first:end]]
         return own
 

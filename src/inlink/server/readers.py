@@ -46,7 +46,7 @@ ENDPOINTS.all.extend(map(_endpoint, QUESTIONS.values()))
 
 @ENDPOINTS.add("GET", "shards", "reader")
 async def shards(site: Site, crawl: Keeper) -> AllShards:
-    """The state of all shards of the crawl, as far as their servers answer within a second."""
+    """The state of the shards of the crawl whose servers answer within a second."""
     if crawl.name not in site.overviews:
         raise FolderError(
             f"{crawl.name} has no shards on other servers: serve it with --shard and --shard-url"

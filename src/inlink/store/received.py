@@ -77,7 +77,7 @@ class Received(NamedTuple):
 
 
 def received(frames: Frames, begin: int = 0, end: int | None = None) -> Iterator[Received]:
-    """Yield what was received in bytes ``begin`` to ``end`` − 1 of the log.
+    """Yield the data that other shards sent, from the events in bytes ``begin`` to ``end`` − 1 of the log.
 
     Raises
     ------

@@ -24,7 +24,7 @@ class PageList(msgspec.Struct, frozen=True):
 
 
 class Path(msgspec.Struct, frozen=True):
-    """The path to a page's discovery. In a shard of a crawl, ``shard`` discovered the last row; else it is None."""
+    """The path to a page's discovery. ``shard`` is the other shard that discovered the last row; None if none did."""
 
     rows: list[PageRow]
     cursor: str | None = None

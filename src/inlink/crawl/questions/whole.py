@@ -8,7 +8,7 @@ upper 32 bits: page 7 of shard 2 is 0x0000000200000007. A page that several shar
 them names it in a question.
 
 **Cursors** have a part for each shard, separated by commas: the shard's own cursor, nothing before the first part, and
-``-`` with a number after the last part. The number is what the shard adds to the sums of later parts.
+``-`` with a number after the last part. The shard adds this number to the sums of later parts.
 
 **Ranks** of shards can be compared and added, because PageRank in a shard is not normalised: see
 :mod:`inlink.reranking.live`. Only the owner of a page has its whole rank.
@@ -49,7 +49,7 @@ NO_BOUND = (
 """The refusal of certificates."""
 
 MOST_HOPS = 10_000
-"""Number of changes between shards after which a path ends. Only shards that contradict each other need so many."""
+"""Maximum number of changes between shards on a path. Only shards with contradictory logs reach it."""
 
 _HASH = re.compile(r"[0-9a-fA-F]{16}")
 _STATE = re.compile(r"-?[0-9]{1,19}|")
@@ -444,8 +444,8 @@ def _next_parts(
 ) -> tuple[list[tuple[int, Any]], int, str | None]:
     """The next part of the answer of each shard that is not at its end.
 
-    ``size`` is what a shard adds to the sums of later parts once it is at its end. The ``count`` of the arguments is
-    divided among the shards.
+    Once a shard is at its end, it adds ``size`` to the sums of later parts. The ``count`` of the arguments is divided
+    among the shards.
 
     Returns
     -------
