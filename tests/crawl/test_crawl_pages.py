@@ -11,6 +11,7 @@ from inlink.crawl.crawl import Crawl
 from inlink.errors import FolderError
 from inlink.factors.parts import combined
 from inlink.frontier.rules import Rules
+from inlink.protocol import Link, PageFacts
 from inlink.store import log as logs
 from inlink.store.format import EXCLUDE
 from storefolders import inlinks
@@ -173,6 +174,46 @@ def test_a_second_crawl_replaces_the_links(world):
     crawl.crawled(A, [])
     assert crawl.view.links(A).rows == []
     assert world.state(A + "2") == "discovered"
+
+
+@pytest.mark.parametrize("status", [200, 304])
+def test_an_answer_of_304_without_links_leaves_the_page_as_it_was(world, status):
+    crawl = world.open()
+    crawl.seed([A, B])
+    links = [("/x", 0.25), Link("/y", 0.75, b"data", "v", "text", "nav"), C]
+    facts = PageFacts(title="title", size=7)
+    visit = {"score": 0.5, "fingerprint": 9, "noindex": True, "nofollow": True, "facts": facts}
+    crawl.crawled(A, links, content_hash=b"a", **visit)
+    before = stored_links(crawl, A)
+    assert len(before[0]) == 3
+    for _ in range(2):
+        world.clock.now += 1
+        crawl.crawled(A, status=status)
+    expected = (b"a", 0, 0.5, 9, True, True, facts) if status == 304 else (b"", 1, 0.0, 0, False, False, None)
+    for reopens in (False, True):
+        each = world.again() if reopens else crawl
+        page = each.page(A)
+        assert (page.crawls, page.status) == (3, status)
+        content = page.content_hash, page.changes, page.score, page.fingerprint
+        assert (*content, page.noindex, page.nofollow, page.facts) == expected
+        assert stored_links(each, A) == (before if status == 304 else ([], {}, b""))
+        assert each.page(f"{A}y#v").state == "discovered"
+    # New values of the answer count.
+    world.crawl.crawled(A, ["/z"], status=304, content_hash=b"b", score=2.0)
+    page = world.crawl.page(A)
+    assert ([row.url for row in world.crawl.view.links(A).rows], page.score, page.content_hash) == (
+        [f"{A}z"],
+        2.0,
+        b"b",
+    )
+
+
+def stored_links(crawl, url):
+    """The links of a page's last visit, their texts, and their places."""
+    pages = stored_pages(crawl)
+    place = pages.visit(int(pages.table.find([url])[0])).place
+    facts = pages.frames.facts(place)
+    return pages.frames.list_at(place).tolist(), pages.frames.anchors(place), facts.places if facts else b""
 
 
 def test_scores_of_links_and_of_content(world):

@@ -462,12 +462,12 @@ class Crawl:
         score : float
             How good the page's content is.
         content_hash : bytes
-            A hash of at most 255 bytes. A hash that differs from the last visit's counts as a change. With status 304
-            and without a hash, the page keeps the hash of its last visit.
+            A hash of at most 255 bytes. A hash that differs from the last visit's counts as a change.
         fingerprint : int
             The fingerprint of the page's text: see :mod:`inlink.scoring.fingerprint`. 0 is none.
         status : int
-            HTTP status.
+            HTTP status. With status 304, the page keeps the hash of its last visit unless there is a new one. Without
+            links it also keeps the links, score, fingerprint, facts and directives of that visit.
         redirected_to : str or None
             The last URL of a chain of redirects. The page is merged into it, and the visit belongs to that page.
         canonical_link : str, Link or None

@@ -25,6 +25,7 @@ from inlink.crawl.arguments import (
 from inlink.crawl.journal import Answered, Journal, encoded_list
 from inlink.crawl.links import (
     LinkIntake,
+    Numbered,
     SplitLinks,
     carried_data,
     check_canonical,
@@ -52,11 +53,14 @@ from inlink.protocol import (
 from inlink.store import format as kinds
 from inlink.store.facts import encode_facts
 from inlink.store.format import CRAWLED, NO_PAGE, DateRecord, VisitRecord, struct_of
+from inlink.store.page import LatestVisit
 from inlink.urls.canonical import MAX_LENGTH, canonical, refusal
 
 LONGEST_HASH = 255
-NOT_MODIFIED = 304
 """Maximum number of bytes of a content hash that are kept."""
+
+NOT_MODIFIED = 304
+"""HTTP status of an answer without a body: the page is as it was at its last visit."""
 
 MOST_ITEMS = 1 << 20
 """Maximum number of bytes of a page's items, as JSON lines."""
@@ -322,16 +326,21 @@ class PageIntake:
             flags |= kinds.HAS_ITEMS
         listed = self._links.number(links, base, canonical=links_are_canonical and not links.carried)
         facts = b"" if visit.facts is None else encode_facts(visit.facts, listed.places)
-        pages, new = listed.pages, listed.new
         content_hash = visit.content_hash[:LONGEST_HASH]
         first_crawl, crawls, changes, previous = journal.now, 1, 0, 0
         before = pages_of.visit(target) if pages_of.answers[target] else None
         if before is not None:
-            if visit.status == NOT_MODIFIED and not content_hash:
-                # Otherwise this visit and the next would count as changes.
-                content_hash = before.content_hash
+            if visit.status == NOT_MODIFIED:
+                if not content_hash:
+                    # Otherwise this visit and the next would count as changes.
+                    content_hash = before.content_hash
+                if not links.hrefs:
+                    visit, listed = self._unmodified(visit, before)
+                    facts = facts or pages_of.frames.raw_facts(before.place)
+                    flags |= before.flags & (kinds.NOINDEX | kinds.NOFOLLOW)
             first_crawl, crawls, previous = before.first_crawl, before.crawls + 1, before.place + 1
             changes = before.changes + (before.content_hash != content_hash)
+        pages, new = listed.pages, listed.new
         head = _VISIT.pack(
             first_crawl,
             crawls,
@@ -369,6 +378,16 @@ class PageIntake:
             journal.merge_canonicals(target)
         self.upkeep.after_visit(journal.now)
         return True
+
+    def _unmodified(self, visit: Crawled, before: LatestVisit) -> tuple[Crawled, Numbered]:
+        """The visit with the score and the fingerprint of the visit before it, and the links of that visit."""
+        frames = self.journal.pages.frames
+        score, links, anchors_size, payload = frames.content(before)
+        flags = before.flags & (kinds.HAS_SCORES | kinds.HAS_ANCHORS)
+        visit = replace(
+            visit, score=visit.score or score, fingerprint=visit.fingerprint or before.fingerprint
+        )
+        return visit, Numbered(links, len(links), 0, b"", flags, payload, anchors_size)
 
     def seed(self, urls: Sequence[AnyLink], flags: int = 0) -> int:
         """Take in seeds; return the number of new URLs. See :meth:`inlink.Crawl.seed`.

@@ -217,9 +217,7 @@ class Frames:
         if not frame.flags & HAS_ANCHORS:
             return {}
         links = self.list_at(place)
-        log = self.at(np.array([place]))
-        end = int(kernels.list_end(log, np.uint64(place))) - place - HEAD_SIZE
-        end += 4 * len(links) if frame.flags & HAS_SCORES else 0
+        end = self._list_end(place, frame.flags, len(links))
         return dict(zip(links.tolist(), anchors_in(frame.payload, end, len(links)), strict=True))
 
     def page_facts(self, visit: LatestVisit | None) -> PageFacts | None:
@@ -229,12 +227,37 @@ class Frames:
 
     def facts(self, place: int) -> StoredFacts | None:
         """Return the facts of the visit at ``place``; None if it has none, or a later version wrote them."""
+        payload = self.raw_facts(place)
+        return decode_facts(payload) if payload else None
+
+    def raw_facts(self, place: int) -> bytes:
+        """Return the encoded facts of the visit at ``place``; empty if it has none."""
         visit = self._head(place)
         following = place + visit.length
         if following >= self.end:
-            return None
+            return b""
         frame = self.frame(following)
-        return decode_facts(frame.payload) if (frame.kind, frame.page) == (FACTS, visit.page) else None
+        return frame.payload if (frame.kind, frame.page) == (FACTS, visit.page) else b""
+
+    def content(self, visit: LatestVisit) -> tuple[float, UInt32Array, int, bytes]:
+        """Return the score of a visit, its links, the size of their texts, and its payload from the list to the texts.
+
+        Raises
+        ------
+        inlink.errors.FolderError
+            If the frame is damaged.
+        """
+        frame, links = self.frame(visit.place), self.list_at(visit.place)
+        record = VisitRecord._make(_VISIT.unpack_from(frame.payload))
+        end = self._list_end(visit.place, frame.flags, len(links)) + record.anchor_size
+        begin = size_of(VisitRecord) + record.hash_size
+        return frame.score, links, record.anchor_size, frame.payload[begin:end]
+
+    def _list_end(self, place: int, flags: int, count: int) -> int:
+        """The byte of the payload of the visit at ``place`` at which its links and their scores end."""
+        log = self.at(np.array([place]))
+        end = int(kernels.list_end(log, np.uint64(place))) - place - HEAD_SIZE
+        return end + (4 * count if flags & HAS_SCORES else 0)
 
     def items(self) -> Iterator[tuple[UInt64Array, UInt32Array, UInt64Array, int]]:
         """Yield the visits that have items, in parts of the log.

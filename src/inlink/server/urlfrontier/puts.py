@@ -5,10 +5,11 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
+from inlink.crawl.intake import NOT_MODIFIED
 from inlink.crawl.queues import DiscoveredUrl
 from inlink.errors import InlinkError
 from inlink.server.urlfrontier.intake import Intake
-from inlink.server.urlfrontier.taken import NEVER, NOT_MODIFIED, Known, Put
+from inlink.server.urlfrontier.taken import NEVER, Known, Put
 from inlink.server.urlfrontier.wire import FAIL, SKIPPED, Peer, decoded, message, packed
 
 PATH, REDIRECT, STATUS = "url.path", "_redirTo", "fetch.statusCode"

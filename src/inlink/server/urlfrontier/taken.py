@@ -20,9 +20,6 @@ AT_ONCE = 500
 NEVER = 1e9
 """A date that is further ahead than these seconds (thirty years) means never."""
 
-NOT_MODIFIED = 304
-"""HTTP status of a page that has not changed. It has the same links as before."""
-
 STEP_SECONDS = 0.002
 """Seconds after which other calls get a turn."""
 
@@ -132,8 +129,6 @@ def _answer(opened: Crawl, session: int, lease: int, known: Known) -> None:
     elif known.redirects_to is not None:
         answer = Redirected(lease, known.redirects_to, status=known.status or 0)
     else:
-        if known.status == NOT_MODIFIED and not known.links:
-            known.links = _links_of(opened, known.url)
         answer = Crawled(lease, [*known.links], status=known.status or 200)
     (receipt,) = opened.desk.report(session, [answer])
     if receipt.task is not None:
