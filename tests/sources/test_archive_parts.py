@@ -15,7 +15,7 @@ from archivecrawl import bytes_of, write_crawl
 from archives import response, write
 from inlink.errors import InputError, InUseError, OutputError, ParameterError
 from inlink.graph.part import PartFile
-from inlink.sources.workers import make_part
+from inlink.sources.workers import DeadWorkerError, make_part
 from patience import PATIENCE, wait_until
 
 
@@ -206,6 +206,26 @@ def test_a_worker_that_dies_in_a_merge_is_told_and_the_same_command_goes_on(craw
 
 
 @pytest.mark.slow
+def test_parts_that_no_job_has_reported_stay(crawl):
+    """Tasks of a cluster are reported together, so one that fails hides what the others have done."""
+    whole = in_one(crawl)
+
+    def fails(jobs):
+        for job in list(jobs)[:3]:
+            workers.do(job)
+        yield from ()
+        raise DeadWorkerError("a task failed")
+
+    with pytest.raises(
+        DeadWorkerError, match=r"a task failed\. 3 of 8 files are done; the same command goes on"
+    ):
+        inlink.read(crawl, into="g", workers=fails)
+    with pytest.warns(UserWarning, match="3 of 8 files are done"):
+        inlink.read(crawl, into="g")
+    assert bytes_of(Path("g")) == whole
+    assert not Path("g.parts").exists()
+
+
 def test_two_workers_build_the_same(crawl):
     Path("9.warc.gz").write_bytes(b"")
     whole = in_one(crawl)

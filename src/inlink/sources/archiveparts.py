@@ -354,6 +354,11 @@ class PartFolder:
         """Add a hint on how to go on to an error, or to an interruption, that the block raises."""
 
         def hint() -> str:
+            if not self._parts:
+                # The first jobs may have left parts before they reported any.
+                self._find()
+            if not self._parts:
+                return ""
             return (
                 f"{len(self._parts):,} of {len(self._wanted):,} files are done; the same command goes on with the "
                 f"others (or remove {self.path} to begin again)"
@@ -362,11 +367,12 @@ class PartFolder:
         try:
             yield
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(hint() if self._parts else "") from None
+            raise KeyboardInterrupt(hint()) from None
         except InlinkError as error:
-            if not self._parts:
+            text = hint()
+            if not text:
                 raise
-            raise type(error)(f"{error}. {hint()}") from None
+            raise type(error)(f"{error}. {text}") from None
 
 
 def _keys(wanted: Sequence[Location]) -> list[tuple[str, int]]:
