@@ -250,6 +250,27 @@ def test_a_peer_that_was_cut_off_waits_and_others_do_not(server, monkeypatch):
         assert statuses(read(client)) == [200]
 
 
+def test_a_reply_to_a_client_that_has_gone_is_no_error(server, monkeypatch, caplog):
+    """A reply is written in a later turn of the event loop than the one in which it was given."""
+    write, written = connection._Joined.write, threading.Event()
+
+    def write_later(transport, data):
+        transport.abort()
+        loop = asyncio.get_running_loop()
+        loop.call_later(0.01, write, transport, data)
+        loop.call_later(0.02, written.set)
+
+    with monkeypatch.context() as patch, connect(server, "127.0.3.4") as client:
+        patch.setattr(connection._Joined, "write", write_later)
+        client.sendall(GET + b"\r\n")
+        assert read(client) == b""
+        assert written.wait(PATIENCE)
+    with connect(server, "127.0.3.4") as client:
+        client.sendall(GET + b"Connection: close\r\n\r\n")
+        assert statuses(read(client)) == [200]
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
+
+
 def test_event_streams_need_a_token(server):
     with connect(server) as client:
         for _ in range(100):

@@ -190,8 +190,9 @@ class _Joined:
         self._connection.go_on()
 
     def _flush(self) -> None:
-        if self._held:
-            held, self._held = self._held, []
+        held, self._held = self._held, []
+        # The client may have gone since the bytes were given. Then uvloop raises an error.
+        if held and not self._transport.is_closing():
             self._transport.write(b"".join(held))
 
     def __getattr__(self, name: str) -> Any:
