@@ -15,14 +15,15 @@ from inlink.frontier.backoff import Outcome
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.leases import Lease, Out, lease_of
 from inlink.frontier.rules import OTHER_SHARD, Rules, host_of
+from inlink.frontier.survey import OwnPages
 from inlink.protocol import Link
 from inlink.store import format as kinds
 from inlink.store.carried import encode_carried
 from inlink.store.format import DISCOVERED, LEASED, NO_PAGE, ExcludedRecord, LeaseRecord, struct_of
 from inlink.store.kernels.frames import encode_links
 from inlink.store.log import Log
-from inlink.store.received import Owners
 from inlink.urls.canonical import canonical
+from inlink.urls.shards import Shard
 
 LONGEST_REASON = 500
 """Maximum number of bytes of an exclusion's reason. The rest is cut off."""
@@ -97,10 +98,9 @@ class Journal:
                 self._naming.setdefault(target, set()).add(page)
 
     @cached_property
-    def owners(self) -> Owners:
+    def owners(self) -> OwnPages:
         """The owner of each page, in a shard of a crawl."""
-        part = self.rules and self.rules.part
-        return Owners(self.pages, part.count if part else 1)
+        return OwnPages(self.pages, (self.rules and self.rules.part) or Shard(1, 1))
 
     @property
     def rules(self) -> Rules | None:

@@ -653,7 +653,7 @@ class CrawlView:
             sum(states.values()),
             states,
             pages.tally.crawled,
-            pages.tally.hosts if own is None else int(own.hosts.mask().sum()),
+            pages.tally.hosts if own is None else int(own.hosts.own().sum()),
             self._link_count.proceed(_SECONDS),
             pages.tally.events,
             pages.frames.end,

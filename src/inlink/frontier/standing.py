@@ -7,7 +7,7 @@ import numpy as np
 
 from inlink.base.arrays import BoolArray
 from inlink.frontier.frontier import Frontier
-from inlink.frontier.survey import OwnNames, OwnPages, Shown, Survey, fetchable, go_on
+from inlink.frontier.survey import Owners, OwnPages, Shown, Survey, fetchable, go_on
 from inlink.protocol import HostStanding, Standing
 from inlink.store.format import STATES
 from inlink.store.pages import Pages
@@ -83,14 +83,14 @@ class Progress:
     ----------
     ranks : Survey
         The sums of the present ranks.
-    slots : OwnNames or None
+    slots : Owners or None
         In a shard of a crawl, which slots it owns.
     """
 
     def __init__(self, frontier: Frontier, own: OwnPages | None = None) -> None:
         self._frontier, self._own = frontier, own
         queue, name = frontier.queue, frontier.hosts.name
-        self.slots = None if own is None else OwnNames(own.shard, lambda: queue.num_slots, name)
+        self.slots = None if own is None else Owners(own.shard, lambda: queue.num_slots, name)
         self.ranks = self.survey()
         self._curve = _Curve(frontier, own)
 
@@ -136,7 +136,7 @@ class Progress:
         if self.slots is None:
             return None
         go_on(self.slots.learn(), seconds)
-        return self.slots.mask()
+        return self.slots.own()
 
     def _later(self, now: float, count: int) -> list[HostStanding]:
         """The hosts of the planned pages that are due next, at most ``count``, the earliest first."""

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator
 import msgspec
 import numpy as np
 
-from inlink.base.arrays import AnyArray, BoolArray, Int64Array
+from inlink.base.arrays import AnyArray, BoolArray, Int64Array, UInt16Array
 from inlink.store.blocks import num_links
 from inlink.store.format import EXCLUDED, GONE, MERGED, STATES
 from inlink.store.frames import changes_in
 from inlink.store.pages import Pages
-from inlink.urls.shards import Shard
+from inlink.urls.shards import Shard, owner_of
 
 BEST = 1000
 """Number of best pages that a survey keeps."""
@@ -85,8 +85,8 @@ class Shown:
         return crawled
 
 
-class OwnNames:
-    """Which names of a growing list of hosts or domains a shard owns.
+class Owners:
+    """The shards that own the names of a growing list of hosts or domains.
 
     Parameters
     ----------
@@ -99,20 +99,35 @@ class OwnNames:
 
     def __init__(self, shard: Shard, count: Callable[[], int], name: Callable[[int], str]) -> None:
         self._shard, self._count, self._name = shard, count, name
-        self._own: BoolArray = np.empty(0, bool)
+        # The number of each name's owner, 0 if it is not looked up yet. It has room for later names.
+        self._room: UInt16Array = np.zeros(0, np.uint16)
+        self._learnt = 0
+
+    def _owners(self) -> UInt16Array:
+        """The number of each name's owner, 0 if it is not looked up yet."""
+        count, room = self._count(), len(self._room)
+        if count > room:
+            self._room = np.append(self._room, np.zeros(max(count, 2 * room) - room, np.uint16))
+        return self._room[:count]
+
+    def of(self, places: AnyArray) -> UInt16Array:
+        """The numbers of the shards that own some names. Names that are not known yet are looked up."""
+        owners = self._owners()
+        for place in np.unique(places[owners[places] == 0]).tolist():
+            owners[place] = owner_of(self._name(place), self._shard.count)
+        return owners[places]
 
     def learn(self) -> Iterator[None]:
         """Look up the names that are new since the last call, in steps."""
-        while (begin := len(self._own)) < (count := self._count()):
-            owns, name = self._shard.owns, self._name
-            more = [owns(name(k)) for k in range(begin, min(begin + _NAMES, count))]
-            self._own = np.concatenate([self._own, np.array(more, bool)])
+        while (begin := self._learnt) < (count := self._count()):
+            self._learnt = min(begin + _NAMES, count)
+            self.of(np.arange(begin, self._learnt))
             yield
 
-    def mask(self) -> BoolArray:
-        """Whether the shard owns each name, bool[count]. Names that are not looked up yet count as not owned."""
-        missing = self._count() - len(self._own)
-        return self._own if missing <= 0 else np.concatenate([self._own, np.zeros(missing, bool)])
+    def own(self, places: AnyArray | slice = slice(None)) -> BoolArray:
+        """Whether the shard owns each name. Names that are not looked up yet count as not owned."""
+        own: BoolArray = self._owners()[places] == self._shard.number
+        return own
 
 
 class OwnPages:
@@ -126,21 +141,24 @@ class OwnPages:
     Attributes
     ----------
     shard : Shard
-    hosts : OwnNames
+    hosts : Owners
         The hosts in the order of discovery.
     """
 
     def __init__(self, pages: Pages, shard: Shard) -> None:
         self._pages, self.shard = pages, shard
-        self.hosts = OwnNames(shard, lambda: pages.tally.hosts, pages.table.host)
+        self.hosts = Owners(shard, lambda: pages.tally.hosts, pages.table.host)
         self._steps: Iterator[None] | None = None
         self._counts: Int64Array = np.zeros(len(STATES), np.int64)
         self._counted_to = -1
 
     def mask(self, first: int, end: int) -> BoolArray:
         """Whether the shard owns pages first, …, end − 1. Pages of hosts that are not looked up yet do not count."""
-        own: BoolArray = self.hosts.mask()[self._pages.hosts[first:end]]
-        return own
+        return self.hosts.own(self._pages.hosts[first:end])
+
+    def of(self, pages: slice) -> UInt16Array:
+        """The numbers of the shards that own some pages."""
+        return self.hosts.of(self._pages.hosts[pages])
 
     def states(self, seconds: float) -> dict[str, int]:
         """The number of own pages in each state that occurs.

@@ -1,4 +1,4 @@
-"""The shards of a crawl: who owns which page, and the pages and ranks that other shards sent, as events of the log."""
+"""The pages and ranks that other shards of a crawl sent, as events of the log."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -7,45 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from inlink.base.arrays import AnyArray, Float64Array, UInt32Array
+from inlink.base.arrays import Float64Array, UInt32Array
 from inlink.store.format import BY_SHARD, RECEIVED, SEED, FlowRecord, ReceivedRecord, dtype_of, struct_of
 from inlink.store.frames import Frames
 from inlink.store.pages import Pages
-from inlink.urls.shards import owner_of
 
 FLOW = dtype_of(FlowRecord)
 _RECEIVED = struct_of(ReceivedRecord)
 
 _SOUGHT = 1 << 26
 """Number of bytes after the seeds of a batch in which its other event is sought."""
-
-
-class Owners:
-    """The owner of each page.
-
-    Parameters
-    ----------
-    pages : Pages
-    count : int
-        Number of shards.
-    """
-
-    def __init__(self, pages: Pages, count: int) -> None:
-        self._pages, self._count = pages, count
-        self._of_hosts: UInt32Array = np.empty(0, np.uint32)
-
-    def of(self, pages: slice | AnyArray) -> UInt32Array:
-        """The shards that own pages, uint32[n]."""
-        hosts, known = self._pages.hosts[pages], len(self._of_hosts)
-        if self._pages.tally.hosts > known:
-            room = max(self._pages.tally.hosts, 2 * known, 1024)
-            self._of_hosts = np.append(self._of_hosts, np.zeros(room - known, np.uint32))
-        owners: UInt32Array = self._of_hosts[hosts]
-        if not owners.all():
-            for host in np.unique(hosts[owners == 0]).tolist():
-                self._of_hosts[host] = owner_of(self._pages.table.host(host), self._count)
-            owners = self._of_hosts[hosts]
-        return owners
 
 
 class Received(NamedTuple):
