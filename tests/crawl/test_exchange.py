@@ -13,8 +13,10 @@ from msgspec.structs import replace
 import inlink
 from crawlstrategies import frontier_in
 from inlink.base.clock import VirtualClock
+from inlink.crawl import exchange
 from inlink.crawl.journal import Journal
 from inlink.errors import FolderError, ParameterError
+from inlink.frontier import survey
 from inlink.frontier.rules import Rules
 from inlink.protocol import Crawled, Discovered, DiscoveredPage, Link, Redirected
 from inlink.store import format as kinds
@@ -190,6 +192,22 @@ def test_each_page_is_fetched_once_by_its_owner(fleet, count):
             page = crawl.page(url)
             assert page is None or page.state == ("crawled" if crawl is shards.owner(url) else "excluded")
         assert {row.url for row in shards.owner(url).view.links(url).rows} == set(web[url])
+
+
+def test_owners_of_many_hosts_are_looked_up_in_several_calls(fleet, monkeypatch):
+    """Until all are known, a reply has no pages, and begins where the request did."""
+    shards = fleet(2)
+    shards.crawls[1].seed([f"http://h{k}.test/" for k in range(40)])
+    monkeypatch.setattr(survey, "_NAMES", 8)
+    monkeypatch.setattr(exchange, "_LOOK_UP_SECONDS", 0)
+    shards.again(1)
+    expected = sum(owner_of(f"h{k}.test", 2) == 2 for k in range(40))
+    replies = []
+    for _ in range(6):
+        begin, batch = shards.ask(1, 2)
+        replies.append((begin, batch.end, len(batch.pages), shards.crawls[2].exchange.receive(begin, batch)))
+        shards.last[2, 1] = batch.round
+    assert replies == [(0, 0, 0, 0)] * 5 + [(0, 40, expected, expected)]
 
 
 def test_pages_keep_depth_score_and_data(fleet):

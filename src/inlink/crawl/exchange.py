@@ -26,6 +26,7 @@ from inlink.crawl.links import are_canonical, split_links
 from inlink.errors import ParameterError
 from inlink.frontier.ranked import PageRank
 from inlink.frontier.rules import host_of
+from inlink.frontier.survey import go_on
 from inlink.protocol import Discovered, DiscoveredPage, Link, ShardOf
 from inlink.store import format as kinds
 from inlink.store.received import FLOW, OtherShard, Received, other_shards
@@ -40,6 +41,9 @@ CHANGE = 0.1
 
 _LOOKED_THROUGH = 1 << 18
 """Maximum number of pages that a call looks through: for new pages, and for ranks."""
+
+_LOOK_UP_SECONDS = 0.1
+"""Seconds of CPU time for which a call looks up the owners of hosts."""
 
 
 class _Asker:
@@ -139,6 +143,9 @@ class Exchange:
                 # This folder is an older copy than the one that gave these numbers out.
                 return Discovered(own.number, last, 0, [])
             self._fitting.add(shard)
+            if not go_on(self._journal.owners.hosts.learn(), _LOOK_UP_SECONDS):
+                # The owners of all hosts are looked up after a start. Spiders are served between the calls.
+                return Discovered(own.number, last, begin, [])
             asker = self._askers[shard]
             if (asker.round, asker.end) != (last, begin):
                 # A reply was lost, or one of the two shards has just begun.
