@@ -464,7 +464,14 @@ class RemoteShards(RemoteView):
         rows = checked_answers(answers)
         parts = self._by_shard(rows)
         receipts = [Receipt(False)] * len(rows)
-        outcomes = _all(parts, lambda place: self._report(place, [rows[k] for k in parts[place]]))
+        results = each(parts, lambda place: self._report(place, [rows[k] for k in parts[place]]))
+        try:
+            outcomes = _values(results)
+        except InlinkError:
+            # Nobody gets these receipts, so the next call of `next` returns the targets of redirects.
+            taken = [part for part in results.values() if not isinstance(part, InlinkError)]
+            self._ready += [receipt.task for part in taken for receipt in part if receipt.task is not None]
+            raise
         for places, part in zip(parts.values(), outcomes, strict=True):
             for k, receipt in zip(places, part, strict=True):
                 receipts[k] = receipt
@@ -616,7 +623,10 @@ def each(
 
 def _all(keys: Iterable[K], call: Callable[[K], T]) -> list[T]:
     """Call for several shards at a time; return the results. If some fail, the error says how many have done it."""
-    results = each(keys, call)
+    return _values(each(keys, call))
+
+
+def _values(results: Mapping[K, T | InlinkError]) -> list[T]:
     faults = [result for result in results.values() if isinstance(result, InlinkError)]
     if not faults:
         return cast(list[T], list(results.values()))
