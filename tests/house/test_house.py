@@ -134,6 +134,22 @@ def test_nothing_is_evaluated_or_unpickled():
         assert "allow_pickle=True" not in path.read_text(), path
 
 
+def test_structs_are_decoded_in_one_module():
+    """Elsewhere, two threads that decode a struct for the first time would end the process."""
+    plain = re.compile(r"msgspec\.(?:convert|json\.decode|msgpack\.decode)\(")
+    kinds = re.compile(r"(?:type=|, )(?:dict|list)\[(?:(?:str|int|Any)(?:, )?)+\]\)|decode\([^=]*\)$")
+    wrong = [
+        f"{path.name}: {ast.unparse(call)}"
+        for path in modules()
+        if path.name != "decoding.py"
+        for call in ast.walk(ast.parse(path.read_text()))
+        if isinstance(call, ast.Call)
+        and plain.match(ast.unparse(call))
+        and not kinds.search(ast.unparse(call))
+    ]
+    assert wrong == []
+
+
 def test_public_names_are_these():
     assert sorted(inlink.__all__) == [
         "Crawl",

@@ -12,6 +12,7 @@ import numpy as np
 
 from inlink.audit.checks import CHECKS, Check, Evidence, Level
 from inlink.audit.site import UNREACHED, CrawledSite
+from inlink.base.decoding import decoded
 from inlink.base.progress import track
 from inlink.base.table import counted
 from inlink.crawl.arguments import check_flags
@@ -251,7 +252,7 @@ def load_audit(path: Path) -> Audit:
         If the file cannot be read, or is no audit.
     """
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Audit)
+        return decoded(path.read_bytes(), Audit)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(
             f"{path} is no audit ({error}): give a file that `inlink audit --json` wrote, or a crawl's folder"

@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inlink.base.arrays import AnyArray
+from inlink.base.decoding import decoded
 from inlink.base.disk import remove_folder, sync_path, umask, unwritable
 from inlink.base.unfinished import unfinished_file, unfinished_folder
 from inlink.errors import FolderError, InUseError, OutputError
@@ -250,7 +251,7 @@ def _read_header(path: Path) -> Header:
     except OSError as error:
         raise FolderError(f"{file}: cannot be read ({error.strerror})") from None
     try:
-        header = msgspec.json.decode(raw, type=Header)
+        header = decoded(raw, Header)
         for entry in header.files.values():
             if entry.dtype not in _DTYPES or not 0 <= entry.length < 1 << 48:
                 raise ValueError(f"an array of dtype {entry.dtype!r} and length {entry.length}")
@@ -262,7 +263,7 @@ def _read_header(path: Path) -> Header:
 def is_kind(path: str | os.PathLike[str], kind: str) -> bool:
     """Return whether a folder is of a kind, whatever its format version. A damaged header is of no kind."""
     try:
-        return msgspec.json.decode((Path(path) / HEADER).read_bytes(), type=Header).kind == kind
+        return decoded((Path(path) / HEADER).read_bytes(), Header).kind == kind
     except (OSError, ValueError, RecursionError):
         return False
 

@@ -23,6 +23,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import msgspec
 
 from inlink import errors
+from inlink.base.decoding import decoded
 from inlink.base.table import printable
 from inlink.errors import InlinkError, InputError, ParameterError, ServerError
 from inlink.protocol import Refusal
@@ -317,7 +318,7 @@ class Channel:
     def _decoded(self, status: int, raw: bytes, kind: type[T]) -> T:
         if 200 <= status < 300:
             try:
-                return msgspec.json.decode(raw, type=kind)
+                return decoded(raw, kind)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
                 raise ServerError(
                     f"{self.place.url}: the reply is not one of inlink's ({printable(error)}): are client and server "
@@ -329,7 +330,7 @@ class Channel:
         if 300 <= status < 400:
             return ServerError(f"{self.place.url} redirects (HTTP {status}): give the crawl's own URL")
         try:
-            refusal = msgspec.json.decode(raw, type=Refusal)
+            refusal = decoded(raw, Refusal)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             refusal = Refusal("")
         line = printable(" ".join(refusal.error.split()))[:MOST_MESSAGE]

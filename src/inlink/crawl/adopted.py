@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 
 from inlink.base.arrays import UInt64Array
+from inlink.base.decoding import decoded
 from inlink.base.folder import Folder, Header
 from inlink.base.progress import track
 from inlink.crawl.settings import shard_of
@@ -153,7 +154,7 @@ def _read(pages: Pages, place: int) -> Adopted:
     algorithm, parameters = "", Parameters()
     try:
         text = frame.payload[size_of(RankingRecord) :]
-        algorithm, parameters = msgspec.json.decode(text, type=tuple[str, Parameters])
+        algorithm, parameters = decoded(text, tuple[str, Parameters])
     except (msgspec.MsgspecError, ValueError, RecursionError):
         pass
     return Adopted(place, frame.time, record.covers, record.check, algorithm, parameters)

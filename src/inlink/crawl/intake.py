@@ -14,6 +14,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from inlink.base.arrays import Float32Array, UInt32Array, distinct
+from inlink.base.decoding import converted
 from inlink.crawl.arguments import (
     LARGEST_ID,
     LATEST,
@@ -169,7 +170,7 @@ def check_facts(facts: PageFacts) -> None:
     ):
         return
     try:
-        sound = msgspec.convert(msgspec.to_builtins(facts), PageFacts)
+        sound = converted(msgspec.to_builtins(facts), PageFacts)
     except (msgspec.ValidationError, TypeError) as error:
         raise ParameterError(f"`facts` must be PageFacts with values as it declares: {error}") from None
     places = {place for _, _, place in sound.nofollow_links}

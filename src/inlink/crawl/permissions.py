@@ -28,6 +28,7 @@ import msgspec
 import numpy as np
 
 from inlink.base.checked import is_noted, note, user_folder
+from inlink.base.decoding import decoded
 from inlink.base.folder import atomic_file
 from inlink.crawl.settings import Chosen
 from inlink.errors import FolderError, ParameterError
@@ -110,7 +111,7 @@ def kept(folder: Path) -> Kept | None:
     except FileNotFoundError:
         return None
     try:
-        found = msgspec.json.decode(raw, type=Permissions)
+        found = decoded(raw, Permissions)
         _ = found.rules
     except (msgspec.MsgspecError, ValueError, RecursionError, ParameterError) as error:
         raise FolderError(

@@ -15,6 +15,7 @@ import numpy as np
 
 from inlink.base.arrays import AnyArray, UInt32Array, UInt64Array
 from inlink.base.checked import is_remembered, remember
+from inlink.base.decoding import converted
 from inlink.base.folder import Folder
 from inlink.base.memory import require_memory
 from inlink.base.table import counted
@@ -101,7 +102,7 @@ def check_graph(folder: Folder, *, always: bool = False) -> None:
 def _check_layout(folder: Folder) -> None:
     files = folder.header.files
     try:
-        msgspec.convert(folder.header.meta, _Origin)
+        converted(folder.header.meta, _Origin)
     except msgspec.ValidationError as error:
         raise wrong_header(folder, f"meta: {error}") from None
     compressed = folder.header.version == COMPRESSED

@@ -15,6 +15,7 @@ import numpy as np
 from isal.isal_zlib import crc32
 
 from inlink.base.arrays import Float64Array, UInt8Array, UInt32Array, UInt64Array, distinct
+from inlink.base.decoding import decoded
 from inlink.base.progress import Work
 from inlink.base.zstd import ZstdCompressor, ZstdDecompressor, ZstdError
 from inlink.errors import InputError
@@ -262,7 +263,7 @@ class PartFile:
                 raise InputError(
                     f"{self.path} was made by a newer inlink: upgrade inlink, or remove the file"
                 )
-            self.header = msgspec.json.decode(raw, type=PartHeader)
+            self.header = decoded(raw, PartHeader)
         except (msgspec.MsgspecError, KeyError, TypeError, RecursionError):
             raise self.damaged("its header cannot be read") from None
 

@@ -22,6 +22,7 @@ import msgspec
 import numpy as np
 
 from inlink.base.arrays import AnyArray, Float64Array
+from inlink.base.decoding import decoded
 from inlink.base.unfinished import unfinished_folder
 from inlink.errors import ParameterError
 from inlink.replaying.measures import agreement
@@ -128,7 +129,7 @@ class _Worker:
             line = self._process.stdout.readline()
         except (OSError, ValueError):
             line = b""
-        reply = msgspec.json.decode(line, type=_Reply, dec_hook=_array) if line else _Reply()
+        reply = decoded(line, _Reply, _array) if line else _Reply()
         if reply.refused:
             raise ParameterError(reply.refused)
         if reply.done is None:
@@ -165,7 +166,7 @@ def main(folder: Path) -> None:
     ranks = np.load(folder / RANKS, mmap_mode="r")
     for line in sys.stdin.buffer:
         try:
-            reply = _Reply(perform(web, ranks, msgspec.json.decode(line, type=ReplayTask)))
+            reply = _Reply(perform(web, ranks, decoded(line, ReplayTask)))
         except ParameterError as error:
             reply = _Reply(refused=str(error))
         except Exception as error:

@@ -38,6 +38,7 @@ import msgspec
 import numpy as np
 
 from inlink.base.arrays import Float32Array, Float64Array
+from inlink.base.decoding import decoded
 from inlink.base.folder import Folder, building
 from inlink.base.memory import give_way
 from inlink.errors import FolderError, InlinkError, InputError, ParameterError
@@ -287,7 +288,7 @@ def _tell(answer: dict[str, Any]) -> None:
 
 def _serve(folder: str, options: str = "{}") -> None:
     try:
-        settings = msgspec.json.decode(options, type=RankingOptions)
+        settings = decoded(options, RankingOptions)
     except msgspec.MsgspecError as error:
         raise ParameterError(f"the options of the ranking process cannot be used: {error}") from None
     lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()

@@ -16,6 +16,7 @@ from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from inlink.archives.html import no_follow
 from inlink.base.declare import parameters_of
+from inlink.base.decoding import converted
 from inlink.errors import InputError, ParameterError
 from inlink.frontier.settings import Politeness
 from inlink.scoring.reading import Reading
@@ -179,7 +180,7 @@ def _preset(raw: bytes, place: str) -> Preset:
     if len(raw) > _MAX_FILE:
         raise InputError(f"{place} is larger than {_MAX_FILE:,} bytes, so it is not a preset")
     try:
-        found = msgspec.convert(tomllib.loads(raw.decode()), Preset)
+        found = converted(tomllib.loads(raw.decode()), Preset)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError, RecursionError) as error:
         raise InputError(f"{place} is not a preset: {error}") from None
     form = canonical(found.base)

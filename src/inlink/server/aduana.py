@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from inlink.base.decoding import decoded
 from inlink.crawl.crawl import Crawl
 from inlink.crawl.links import checked_score, split_links
 from inlink.errors import ParameterError, UnknownNodeError
@@ -44,7 +45,7 @@ class Number(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 async def aduana_crawled(site: Site, raw: Raw) -> Plain:
     """Take in a page, as Aduana's server does: a JSON object with url, score, links and content_hash."""
     try:
-        page = msgspec.json.decode(raw.body, type=AduanaPage)
+        page = decoded(raw.body, AduanaPage)
         check_links(page.links, "links", "a page has")
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, ParameterError) as error:
         raise BodyError(400, f"the body is not a page of Aduana's client: {error}") from None

@@ -20,6 +20,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from starlette.types import Receive, Scope, Send
 
+from inlink.base.decoding import converted, decoded
 from inlink.client.remote import LONGEST_WAIT
 from inlink.errors import (
     FolderError,
@@ -282,7 +283,7 @@ def _query(raw: bytes, kind: Any) -> Any:
     if len(named) < len(pairs):
         raise ParameterError("a name occurs twice in the query: give it once")
     try:
-        return msgspec.convert(named, kind, strict=False)
+        return converted(named, kind, strict=False)
     except msgspec.ValidationError as error:
         raise ParameterError(f"the query does not fit this request ({error}): see /openapi.json") from None
 
@@ -290,7 +291,7 @@ def _query(raw: bytes, kind: Any) -> Any:
 async def _body(scope: Scope, receive: Receive, kind: Any, most: int) -> Any:
     raw = await read_body(scope, receive, most)
     try:
-        return msgspec.json.decode(raw, type=kind)
+        return decoded(raw, kind)
     except msgspec.ValidationError as error:
         raise BodyError(422, f"the body does not fit this request ({error}): see /openapi.json") from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:

@@ -17,6 +17,7 @@ from typing import Literal
 import msgspec
 
 from inlink.base.checked import user_folder
+from inlink.base.decoding import decoded
 from inlink.base.folder import atomic_file
 from inlink.errors import InputError, ParameterError
 
@@ -102,7 +103,7 @@ class Tokens:
         try:
             if found.st_size > MOST_BYTES:
                 raise ValueError(f"it has {found.st_size:,} bytes")
-            kept = msgspec.json.decode(self.file.read_bytes(), type=_Kept)
+            kept = decoded(self.file.read_bytes(), _Kept)
         except (OSError, ValueError, msgspec.MsgspecError) as error:
             raise InputError(
                 f"{self.file} is no file of tokens ({error}): remove it, and make new tokens by inlink token add"

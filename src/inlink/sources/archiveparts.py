@@ -19,6 +19,7 @@ import msgspec
 
 import inlink
 from inlink.base.damage import Tally
+from inlink.base.decoding import converted
 from inlink.base.disk import fcntl
 from inlink.base.folder import atomic_file, check_target
 from inlink.base.progress import track
@@ -211,7 +212,7 @@ class PartFolder:
         complete: list[tuple[Path, list[SourceEntry]]] = []
         for path in sorted(self.path.glob("*.part")):
             try:
-                entries = msgspec.convert(PartFile(path).header.meta.get("inputs"), list[SourceEntry])
+                entries = converted(PartFile(path).header.meta.get("inputs"), list[SourceEntry])
             except (InputError, msgspec.ValidationError):
                 _tell(f"{path} is damaged: its files are read again")
                 path.unlink()
@@ -332,7 +333,7 @@ class PartFolder:
     def _add(self, job: Job) -> None:
         """Add the part of a job. A merged part replaces its members."""
         path = Path(job.part)
-        for entry in msgspec.convert(PartFile(path).header.meta["inputs"], list[SourceEntry]):
+        for entry in converted(PartFile(path).header.meta["inputs"], list[SourceEntry]):
             self._parts[entry.name, entry.time], self._entries[entry.name, entry.time] = path, entry
         if isinstance(job, PartJob):
             self._alone.add(path)

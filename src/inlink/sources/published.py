@@ -28,6 +28,7 @@ import msgspec
 import numpy as np
 
 from inlink.base.declare import Parameter
+from inlink.base.decoding import converted
 from inlink.base.extras import load
 from inlink.base.memory import memory_bounded, require_memory
 from inlink.base.opening import open_binary, read_span
@@ -200,7 +201,7 @@ class PublishedGraph:
                 )
             if version != FORMAT:
                 raise ValueError(f"version {version!r:.20}")
-            index = msgspec.convert(description, _Index)
+            index = converted(description, _Index)
             _check(index)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             why = printable(str(error) or type(error).__name__)

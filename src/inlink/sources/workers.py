@@ -24,6 +24,7 @@ import msgspec
 
 import inlink.errors
 from inlink.base.damage import Tally
+from inlink.base.decoding import decoded
 from inlink.base.disk import unwritable
 from inlink.base.folder import atomic_file
 from inlink.base.remote import UnreachableError, is_remote
@@ -244,10 +245,10 @@ def answer(work: Callable[[], None]) -> bytes:
 
 def error_in(answer: bytes) -> InlinkError | None:
     """Return the error in the answer to a job; None if the part was made."""
-    decoded: list[str] | None = msgspec.json.decode(answer)
-    if decoded is None:
+    refusal: list[str] | None = msgspec.json.decode(answer)
+    if refusal is None:
         return None
-    kind, text = decoded
+    kind, text = refusal
     error: InlinkError = getattr(inlink.errors, kind, UnreachableError)(text)
     return error
 
@@ -390,7 +391,7 @@ def main() -> None:
 
     threading.Thread(target=listen, daemon=True).start()
     while True:
-        job: Job = msgspec.json.decode(jobs.get(), type=Job)
+        job: Job = decoded(jobs.get(), Job)
         answers.write(answer(partial(do, job)) + b"\n")
         answers.flush()
 

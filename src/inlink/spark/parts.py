@@ -28,6 +28,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import inlink
+from inlink.base.decoding import decoded
 from inlink.base.disk import unwritable
 from inlink.base.remote import is_remote
 from inlink.base.table import counted
@@ -269,7 +270,7 @@ def _in_task(
         )
     for batch in batches:
         rows = batch.column(0).to_pylist()
-        answers = [answer(partial(_make, msgspec.json.decode(jobs[row], type=Job), folder)) for row in rows]
+        answers = [answer(partial(_make, decoded(jobs[row], Job), folder)) for row in rows]
         yield pa.RecordBatch.from_arrays(
             [pa.array(rows, pa.int64()), pa.array(answers, pa.binary())], ["place", "answer"]
         )

@@ -35,6 +35,7 @@ import inlink
 from inlink.base.arrays import AnyArray, UInt32Array
 from inlink.base.checked import is_remembered, remember
 from inlink.base.columns import PAGE_SIZE, is_reserved, map_file
+from inlink.base.decoding import converted
 from inlink.base.folder import Folder, FolderWriter, building
 from inlink.base.jit import stamp
 from inlink.errors import FolderError
@@ -143,7 +144,7 @@ class Checkpoint:
         self.mapped: dict[int, int] = {}
         self.meta: dict[str, Any] = self._files.header.meta
         try:
-            self.extent = msgspec.convert(self.meta.get("extent"), Extent)
+            self.extent = converted(self.meta.get("extent"), Extent)
         except msgspec.ValidationError as error:
             raise self._refused(str(error)) from None
         if self._files.header.version != VERSION or self.extent.code != code():

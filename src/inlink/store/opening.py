@@ -17,6 +17,7 @@ from threading import Thread
 import msgspec
 import numpy as np
 
+from inlink.base.decoding import converted
 from inlink.base.disk import remove_folder, sync_path
 from inlink.base.folder import HEADER, Folder, atomic_file, building
 from inlink.base.table import counted
@@ -249,6 +250,6 @@ def _remove_longer_index(folder: Path, urls_end: int, events_end: int) -> None:
     When the log has grown again, the index would seem to cover other URLs than its own.
     """
     with suppress(FolderError, msgspec.ValidationError):
-        extent = msgspec.convert(Folder(folder / INDEX, INDEX, INDEX_VERSION).header.meta, Indexed)
+        extent = converted(Folder(folder / INDEX, INDEX, INDEX_VERSION).header.meta, Indexed)
         if extent.urls_end > urls_end or extent.events_end > events_end:
             remove_folder(folder / INDEX)

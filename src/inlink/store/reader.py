@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
+from inlink.base.decoding import converted
 from inlink.base.folder import Folder, is_kind
 from inlink.errors import FolderError, ParameterError
 from inlink.store.checkpoint import CHECKPOINT, Checkpoint
@@ -116,7 +117,7 @@ class _Meta(msgspec.Struct):
 def _meta_of(path: str | os.PathLike[str]) -> tuple[_Meta, UrlRules | None]:
     folder = crawl_folder(path)
     try:
-        meta = msgspec.convert(folder.header.meta, _Meta)
+        meta = converted(folder.header.meta, _Meta)
         return meta, UrlRules(**meta.url_rules) if meta.url_rules else None
     except (msgspec.ValidationError, TypeError, ParameterError) as error:
         raise FolderError(

@@ -15,6 +15,7 @@ import numpy as np
 
 from inlink.base.arrays import AnyArray, Float32Array, UInt8Array, UInt32Array, UInt64Array
 from inlink.base.columns import most_pages, reserve
+from inlink.base.decoding import converted
 from inlink.base.folder import Folder
 from inlink.base.jit import addresses
 from inlink.errors import FolderError, StoreError, UnknownNodeError
@@ -126,7 +127,7 @@ def index_of(folder: Path, hash_seed: int, urls_size: int) -> tuple[Folder, Inde
     """
     try:
         index = Folder(folder / INDEX, INDEX, INDEX_VERSION)
-        covered = msgspec.convert(index.header.meta, Indexed)
+        covered = converted(index.header.meta, Indexed)
     except (FolderError, msgspec.ValidationError):
         return None
     lengths = {name: (entry.dtype, entry.length) for name, entry in index.header.files.items()}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from inlink.base.decoding import converted
 from inlink.base.folder import Folder
 from inlink.crawl.permissions import Kept, kept
 from inlink.crawl.settings import stored
@@ -122,7 +123,7 @@ def _ranking(folder: Path, end: int) -> tuple[RankingInfo | None, str | None]:
         return None, None
     try:
         header = Folder(folder / RANKS, RANKS, 1).header
-        meta, pages = msgspec.convert(header.meta, _RankingMeta), header.files["rank"].length
+        meta, pages = converted(header.meta, _RankingMeta), header.files["rank"].length
     except FolderError as error:
         return None, str(error)
     except (KeyError, msgspec.ValidationError) as error:
