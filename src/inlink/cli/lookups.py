@@ -303,13 +303,7 @@ def find(
 
 
 def _rows(parts: Matches, names: str, expression: str, count: int | None, seconds: float) -> Iterator[Row]:
-    """The rows, at most ``count``. A line on standard error says that there are none.
-
-    Raises
-    ------
-    inlink.errors.ParameterError
-        If the search takes longer than ``seconds``.
-    """
+    """The rows, at most ``count``, sought for at most ``seconds``. If there are none, standard error says so."""
     stop, shown, known = time.monotonic() + seconds, 0, 0
     for rows, searched, known in parts:
         for row in rows:

@@ -27,13 +27,7 @@ def _listed(text: tuple[str, ...]) -> list[str]:
 
 
 def _share(text: str, name: str) -> float:
-    """A share, from a text such as 50% or 0.5.
-
-    Raises
-    ------
-    inlink.errors.ParameterError
-        If ``text`` is not a share.
-    """
+    """A share, from a text such as 50% or 0.5."""
     try:
         return float(text[:-1]) / 100 if text.endswith("%") else float(text)
     except ValueError:
@@ -43,13 +37,7 @@ def _share(text: str, name: str) -> float:
 
 
 def _schedule(text: str) -> dict[str, Any]:
-    """The data of a schedule, from seconds or JSON.
-
-    Raises
-    ------
-    inlink.errors.ParameterError
-        If ``text`` is neither.
-    """
+    """The data of a schedule, from seconds or JSON."""
     import json
 
     try:
@@ -211,13 +199,7 @@ def _arguments(options: dict[str, Any]) -> ReplayArguments:
 
 
 def _drawing(output: Path | None, report: Path | None) -> Any:
-    """A function that draws a measure of a replay into a file; None if no pictures are wanted, or none can be drawn.
-
-    Raises
-    ------
-    inlink.errors.OutputError
-        If the output is a file, or the report a folder.
-    """
+    """A function that draws a measure of a replay into a file; None if no pictures are wanted, or none can be drawn."""
     from inlink.errors import OutputError
 
     if output is None and report is None:

@@ -301,16 +301,7 @@ class QueueDesk:
 
 
 class _Portion:
-    """Takes pages out of the frontier for one call.
-
-    Parameters
-    ----------
-    leasing : Leasing
-    per_queue, queues : int
-    slot : int or None
-        The only slot to take from.
-    before : dict of int to int or None
-    """
+    """Takes pages out of the frontier for one call, if ``slot`` is not None from this slot only."""
 
     def __init__(
         self, leasing: Leasing, per_queue: int, queues: int, slot: int | None, before: dict[int, int] | None

@@ -141,13 +141,7 @@ def reshard(
 
 
 def _in_order(folders: list[Path]) -> list[Path]:
-    """Return the folders of the shards by the shards' numbers.
-
-    Raises
-    ------
-    inlink.errors.ParameterError
-        If they are not all shards of one crawl, each once, with the same settings.
-    """
+    """The folders of the shards by number. They must be all shards of one crawl, each once, with the same settings."""
     settings = {folder: stored(folder) for folder in folders}
     parts = {folder: None if kept.rules is None else kept.rules.part for folder, kept in settings.items()}
     if len(folders) == 1 and parts[folders[0]] is None:

@@ -107,10 +107,7 @@ class HostDistrust(HostFactor):
 def _distrust(
     pages: Pages, is_listed: BoolArray, damping: float, cross_only: bool, between: Callable[[], None]
 ) -> Float32Array:
-    """Return the distrust of all hosts, float32[num_hosts]. Only a listed host has 1.
-
-    The links are read some dozens of times.
-    """
+    """Return the distrust of all hosts, float32[num_hosts]. Only a listed host has 1."""
     hosts = np.asarray(pages.hosts[: pages.num_pages])
     visited, places = pages.crawled()
     rows = LinkRows(pages.frames.log, visited, places, hosts if cross_only else None, between)

@@ -400,13 +400,7 @@ class StoredRanking(Policy):
         self._load()
 
     def _load(self) -> None:
-        """Read the ranking.
-
-        Raises
-        ------
-        inlink.errors.FolderError
-            If there is no such ranking, or its values are not finite or below 0.
-        """
+        """Read the ranking, whose values must be finite and at least 0."""
         from inlink.sources.rankings import ranking_of
 
         ranking, version = ranking_of(self.pages.folder, self.stored)

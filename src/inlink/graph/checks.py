@@ -357,13 +357,7 @@ def check_mask(folder: Folder, name: str) -> None:
 
 
 def _coded_shape(folder: Folder) -> tuple[int, int]:
-    """Return the numbers of nodes and arcs, after checking them by the lengths of the files.
-
-    Raises
-    ------
-    inlink.errors.FolderError
-        If a file has another length, or the checksum of the numbers is wrong.
-    """
+    """Return the numbers of nodes and arcs, after checking them by the lengths of the files."""
     _check_lengths(folder, {"shape": 2})
     folder.verify(["shape"])
     nodes, arcs = (int(number) for number in folder.array("shape"))

@@ -81,10 +81,7 @@ def largest_component(rows: Rows, *, strong: bool = False) -> BoolArray:
 
 
 def _largest(label: UInt32Array, counted: BoolArray | None = None) -> BoolArray:
-    """Return a mask of the component with the most nodes. In case of a tie, it is the one with the first node.
-
-    If a mask ``counted`` is given, only its nodes count.
-    """
+    """A mask of the first component with the most nodes. If a mask ``counted`` is given, only its nodes count."""
     if len(label) == 0:
         return np.zeros(0, np.bool_)
     sizes = np.bincount(label if counted is None else label[counted], minlength=len(label))

@@ -218,10 +218,7 @@ def convergence(
 
 
 class _Recorder(Work):
-    """Keeps the errors that PageRank reports as its progress, and passes them on to the task that is shown.
-
-    They have two digits, which is finer than a line in a picture. A recorder is its own reporter.
-    """
+    """Keeps the errors that PageRank reports as its progress, and passes them on to the task that is shown."""
 
     def __init__(self, shown: Work) -> None:
         super().__init__(shown.label, shown.total, shown.unit)

@@ -267,13 +267,7 @@ def seed_sets(web: Web, seeds: Any, random_seed: int) -> list[UInt32Array]:
 
 
 def _front_pages(web: Web, pages: UInt32Array) -> UInt32Array:
-    """Return the front page of each host: among its ``pages``, the one with the shortest path and query.
-
-    Raises
-    ------
-    inlink.errors.ParameterError
-        If the hosts are guessed, or no page has links.
-    """
+    """The front page of each host: among its ``pages``, the one with the shortest path and query."""
     if web.hosts != "real":
         raise ParameterError(
             f"{web.name} has no URLs, so front pages are not known: give SETSxPAGES, which draws among all pages"

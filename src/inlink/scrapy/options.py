@@ -224,13 +224,7 @@ def beginnings(urls: tuple[str, ...], options: CrawlOptions, preset: Preset | No
 
 
 def _typed(text: str) -> str:
-    """The canonical form of a URL that the user typed, perhaps without its scheme.
-
-    Raises
-    ------
-    inlink.errors.ParameterError
-        If the text is not an http URL. Without a scheme, the host must contain a dot or be ``localhost``.
-    """
+    """The canonical form of an http URL that the user typed, perhaps without its scheme."""
     if "://" not in text:
         if is_there(Path(text)):
             raise ParameterError(

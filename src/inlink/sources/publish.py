@@ -343,10 +343,7 @@ def _write_nodes(
 def _write_arcs(
     folder: Path, name: str, graph: Graph, order: UInt32Array | None, metadata: dict[str, str]
 ) -> list[dict[str, Any]]:
-    """Write the arcs by their source in ``graph``, which is transposed for the table by target.
-
-    The columns are in the same order in both tables. Return the index of the parts.
-    """
+    """Write the arcs by source, or with a transposed ``graph`` by target; return the index of the parts."""
     pa, names = load("pyarrow", "arrow", "Parquet"), graph.names
     fields = _fields(pa, graph, ("source", "target"))
     fields += [pa.field(name, pa.uint32(), nullable=False) for name in ("source_id", "target_id")]

@@ -631,13 +631,7 @@ class PublishedGraph:
 
 
 def _check(index: _Index) -> None:
-    """Check that the parts of an index fit together.
-
-    Raises
-    ------
-    ValueError
-        If they do not.
-    """
+    """Check that the parts of an index fit together; if not, raise ValueError."""
     shape = index.graph
     if not (0 <= shape.nodes <= MAX_NODES and shape.arcs >= 0):
         raise ValueError("the numbers of nodes and arcs")

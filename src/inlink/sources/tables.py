@@ -71,13 +71,7 @@ def parquet(path: str | os.PathLike[str], *, columns: Sequence[str] | None = Non
 
 
 def _chosen(columns: Sequence[str] | None) -> list[str]:
-    """Return the given columns as a list, which is empty for None.
-
-    Raises
-    ------
-    inlink.errors.ParameterError
-        If they are not two or three.
-    """
+    """Return the two or three given columns as a list, which is empty for None."""
     if columns is not None and len(columns) not in (2, 3):
         raise ParameterError(
             f"`columns` must name source, target and, if wanted, weight; got {', '.join(columns) or 'none'}"

@@ -307,13 +307,7 @@ def _publish(own: Path, place: str) -> None:
 
 @contextlib.contextmanager
 def _publishing(place: Path) -> Iterator[Path]:
-    """A file beside a place, which is moved there at the end. It has no lock: other machines may not see locks.
-
-    Raises
-    ------
-    inlink.errors.OutputError
-        If it cannot be written.
-    """
+    """A file beside a place, which is moved there at the end. It has no lock: other machines may not see locks."""
     work = place.with_name(f".{place.name}.{uuid.uuid4().hex}")
     try:
         try:

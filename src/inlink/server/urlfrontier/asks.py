@@ -191,18 +191,7 @@ async def count_urls(peer: Peer, asked: Any) -> Any:
 
 
 class _Search:
-    """Goes through the pages of a crawl or of a queue in steps.
-
-    Parameters
-    ----------
-    asked : ListUrlParams or CountUrlParams
-
-    Attributes
-    ----------
-    over : bool
-    found : int
-        Number of pages that the last step found.
-    """
+    """Goes through the pages of a crawl or of a queue in steps. ``found`` is the number that the last step found."""
 
     def __init__(self, asked: Any) -> None:
         self._key, self._lower = asked.key, asked.ignoreCase
