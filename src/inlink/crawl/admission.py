@@ -28,10 +28,6 @@ _SWEPT = 256
 class Admission:
     """Checks pages by the rules when they are leased, and lets excluded pages return.
 
-    Parameters
-    ----------
-    journal : Journal
-
     Attributes
     ----------
     unchecked : int

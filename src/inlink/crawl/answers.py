@@ -36,13 +36,7 @@ LONGEST_ERROR = 500
 
 
 class Answers:
-    """Writes the answers to leases into the journal.
-
-    Parameters
-    ----------
-    journal : Journal
-    admission : Admission
-    """
+    """Writes the answers to leases into the journal."""
 
     def __init__(self, journal: Journal, admission: Admission) -> None:
         self.journal, self.admission = journal, admission

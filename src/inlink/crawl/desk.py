@@ -58,12 +58,7 @@ LONGEST_OWNER = 200
 
 
 class Desk:
-    """Sessions of spiders on a crawl: they begin, get tasks, answer, renew, and end.
-
-    Parameters
-    ----------
-    leasing : Leasing
-    """
+    """Sessions of spiders on a crawl: they begin, get tasks, answer, renew, and end."""
 
     def __init__(self, leasing: Leasing) -> None:
         self._leasing, self._answers, self._intake = leasing, leasing.answers, leasing.intake

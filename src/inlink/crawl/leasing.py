@@ -28,14 +28,7 @@ Take = Callable[[int, float], tuple[UInt32Array, UInt32Array]]
 
 
 class Leasing:
-    """Hands out leases, after all work that was due by then.
-
-    Parameters
-    ----------
-    answers : Answers
-    intake : PageIntake
-    upkeep : Upkeep
-    """
+    """Hands out leases, after all work that was due by then."""
 
     def __init__(self, answers: Answers, intake: PageIntake, upkeep: Upkeep) -> None:
         self.journal, self.frontier = answers.journal, answers.frontier

@@ -55,12 +55,7 @@ class QueueState(NamedTuple):
 
 
 class QueueDesk:
-    """The queues of a crawl: what waits in them, and tasks from them.
-
-    Parameters
-    ----------
-    leasing : Leasing
-    """
+    """The queues of a crawl: what waits in them, and tasks from them."""
 
     def __init__(self, leasing: Leasing) -> None:
         self._leasing, self._refused = leasing, leasing.intake.refused

@@ -96,12 +96,7 @@ class _Copies(NamedTuple):
 
 
 class Copies:
-    """The groups of a crawl's fetched pages, and the factors of formula (1).
-
-    Parameters
-    ----------
-    pages : Pages
-    """
+    """The groups of a crawl's fetched pages, and the factors of formula (1)."""
 
     def __init__(self, pages: Pages) -> None:
         self._pages, self._index = pages, NearIndex()

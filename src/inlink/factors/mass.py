@@ -31,13 +31,7 @@ LEAST = 1e-3
 
 
 class HostMass(HostFactor):
-    """The factor by spam mass. Its shares are 1 − m.
-
-    Parameters
-    ----------
-    pages : Pages
-    trusted : Trusted
-    """
+    """The factor by spam mass. Its shares are 1 − m."""
 
     setting = "spam_mass"
     applies = "takes_trust"

@@ -24,13 +24,7 @@ from inlink.store.prior import HostPlaces
 
 
 class HostPrior:
-    """The priors of a crawl's hosts. Hosts that become known are looked up when they are first asked for.
-
-    Parameters
-    ----------
-    pages : Pages
-    places : HostPlaces
-    """
+    """The priors of a crawl's hosts. Hosts that become known are looked up when they are first asked for."""
 
     def __init__(self, pages: Pages, places: HostPlaces) -> None:
         self.pages, self.places = pages, places

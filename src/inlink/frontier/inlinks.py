@@ -39,12 +39,7 @@ class _InlinkSearch(msgspec.Struct):
 
 
 class InlinkSearch:
-    """Finds the links that add most to the priorities of pages.
-
-    Parameters
-    ----------
-    frontier : Frontier
-    """
+    """Finds the links that add most to the priorities of pages."""
 
     def __init__(self, frontier: Frontier) -> None:
         self._frontier = frontier

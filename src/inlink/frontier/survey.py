@@ -133,11 +133,6 @@ class Owners:
 class OwnPages:
     """Which pages of a crawl its shard owns, and their number by state.
 
-    Parameters
-    ----------
-    pages : Pages
-    shard : Shard
-
     Attributes
     ----------
     shard : Shard
@@ -295,12 +290,7 @@ class Survey:
 
 
 class LinkCount:
-    """Counts the links of all latest visits.
-
-    Parameters
-    ----------
-    pages : Pages
-    """
+    """Counts the links of all latest visits."""
 
     def __init__(self, pages: Pages) -> None:
         self._pages = pages

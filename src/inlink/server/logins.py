@@ -36,10 +36,6 @@ MOST_WAITING = 1000
 class Logins:
     """The logins of a server's people.
 
-    Parameters
-    ----------
-    tokens : Tokens
-
     Attributes
     ----------
     waiting : Counter

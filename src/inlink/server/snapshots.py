@@ -78,10 +78,6 @@ class Snapshot(msgspec.Struct, frozen=True):
 class Snapshots:
     """The snapshots of a crawl, and their listeners.
 
-    Parameters
-    ----------
-    keeper : Keeper
-
     Attributes
     ----------
     listeners : int

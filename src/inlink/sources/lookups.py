@@ -107,12 +107,7 @@ class LookUps(Protocol):
 
 
 class GraphLookUps:
-    """Answers from a graph, and from the rankings that are stored with it.
-
-    Parameters
-    ----------
-    graph : Graph
-    """
+    """Answers from a graph, and from the rankings that are stored with it."""
 
     suggests = True
 

@@ -14,7 +14,8 @@ from inlink.crawl.arguments import position_of
 from inlink.crawl.questions.answers import ErrorCause, ErrorExample, Errors, MatchedPages, PageList, PageRow
 from inlink.frontier.causes import cause_of
 from inlink.store.blocks import url_blocks
-from inlink.store.format import EXCLUDED_ONE, FAILED, HEAD, KINDS
+from inlink.store.format import EXCLUDED_ONE, FAILED, KINDS, Head
+from inlink.store.frames import fields_at
 from inlink.store.kernels.frames import find_kinds, rows_with
 from inlink.store.near import First, earliest, near_visits
 from inlink.store.page import error_of
@@ -79,12 +80,7 @@ def matched_pages(
 
 
 class LinkSearch:
-    """Finds the pages that link to a page. A link to a merged page counts as a link to the page it was merged into.
-
-    Parameters
-    ----------
-    pages : Pages
-    """
+    """Finds the pages that link to a page. A link to a merged page counts as a link to the page it was merged into."""
 
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
@@ -145,12 +141,7 @@ class _NearSearch(msgspec.Struct):
 
 
 class NearSearch:
-    """Finds near-duplicates of pages: see :mod:`inlink.store.near`.
-
-    Parameters
-    ----------
-    pages : Pages
-    """
+    """Finds near-duplicates of pages: see :mod:`inlink.store.near`."""
 
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
@@ -197,12 +188,7 @@ class _Cause(msgspec.Struct):
 
 
 class ErrorSurvey:
-    """Counts the failures of a crawl by cause.
-
-    Parameters
-    ----------
-    pages : Pages
-    """
+    """Counts the failures of a crawl by cause."""
 
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
@@ -242,9 +228,9 @@ class ErrorSurvey:
         """Places of the failures in the next part of the log, in reverse order."""
         until = self._pages.frame_end(min(self._place + _LOG_BYTES, end))
         log = self._pages.frames.between(self._place, until)
-        places = find_kinds(log, np.uint64(self._place), np.uint64(until), _ALL).astype(np.int64)
-        self._place = int(places[-1]) + int(_field(log, places[-1:], "length")[0])
-        failed: list[int] = places[_field(log, places, "kind") == FAILED].tolist()
+        places = find_kinds(log, np.uint64(self._place), np.uint64(until), _ALL)
+        self._place = int(places[-1]) + int(fields_at(log, places[-1:], Head, "length")[0])
+        failed: list[int] = places[fields_at(log, places, Head, "kind") == FAILED].tolist()
         return failed[::-1]
 
     def _take(self, place: int) -> None:
@@ -260,10 +246,3 @@ class ErrorSurvey:
                 cause.last.remove(example)
                 break
         cause.last.append((frame.page, error, frame.status, frame.time))
-
-
-def _field(log: AnyArray, places: AnyArray, name: str) -> AnyArray:
-    """A field of the heads of the frames at these places."""
-    kind, offset = HEAD.fields[name][:2]  # type: ignore[index]
-    at = places[:, None] + np.arange(offset, offset + kind.itemsize)
-    return np.ascontiguousarray(log[at]).view(kind)[:, 0]

@@ -53,10 +53,6 @@ RETRY_SECONDS, RETRIES = 0.05, 600
 class Intake:
     """The items of one crawl. Its methods belong to the event loop.
 
-    Parameters
-    ----------
-    keeper : Keeper
-
     Attributes
     ----------
     trailed : int
@@ -179,7 +175,7 @@ class Intake:
             try:
                 # The keeper runs a generator step by step, and returns its result.
                 result: Any = await self.keeper.change(lambda crawl: take_in(crawl, puts))
-                return result  # type: ignore[no-any-return]
+                return result
             except BusyError as error:
                 fault = error
                 if self.keeper.ending:

@@ -82,13 +82,7 @@ def code_of(error: InlinkError) -> grpc.StatusCode:
 
 
 class Peer:
-    """The caller, identified by the call's metadata.
-
-    Parameters
-    ----------
-    site : Site
-    metadata : iterable of (str, str or bytes)
-    """
+    """The caller, identified by the call's metadata."""
 
     def __init__(self, site: Site, metadata: Iterable[tuple[str, Any]]) -> None:
         self.site = site
