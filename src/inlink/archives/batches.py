@@ -417,9 +417,9 @@ def _tally_links(tally: Tally, name: str, refused: list[tuple[int, str, int]]) -
         tally.skip(name, offset, reason, count)
 
 
-def _longer(array: AnyArray, times: int = 2) -> AnyArray:
-    """Return a copy of an array, extended by zeros to ``times`` its length."""
-    return np.append(array, np.zeros((times - 1) * len(array), array.dtype))
+def _longer(array: AnyArray) -> AnyArray:
+    """Return a copy of an array, extended by zeros to twice its length."""
+    return np.append(array, np.zeros_like(array))
 
 
 class PageArcs:

@@ -145,7 +145,7 @@ class Backend(frontera.Backend):  # type: ignore[misc]  # Frontera is untyped
             If the folder is in use or is not a crawl's folder, a setting is outside its range, or the file of seeds
             cannot be read.
         """
-        seeds = seeds_of(None if not self._seeds else str(self._seeds), "INLINK_SEEDS or SEEDS_SOURCE")
+        seeds = seeds_of(None if not self._seeds else str(self._seeds))
         arguments = dict(self.arguments)
         if "folder" not in arguments:
             logger.warning(

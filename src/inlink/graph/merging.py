@@ -199,14 +199,9 @@ class _Lanes:
         self.counts[lane], self.place[lane] = len(block.offsets) - 1, 0
         lane_ = np.uint64(lane)
         if not load_names(*block, last, count == 0, lane_, self.texts, self.ends, self.shared):
-            raise InputError(
-                f"{_label(self._parts[lane])}: names are not in order: remove it, and build again"
-            )
+            name = getattr(self._parts[lane], "path", "a part")
+            raise InputError(f"{name}: names are not in order: remove it, and build again")
         self.same[lane] = self.shared[lane, 0]
-
-
-def _label(part: InputPart) -> str:
-    return str(getattr(part, "path", "a part"))
 
 
 def _merge_names(parts: Sequence[InputPart], sink: Sink, maps: _Maps, task: Work) -> int:

@@ -52,9 +52,9 @@ class RankingCheck:
         if ranks.ndim != 1 or ranks.dtype != np.float32 or not 1 <= len(ranks) <= num_pages:
             return f"it has shape {ranks.shape} and type {ranks.dtype} for {num_pages:,} pages"
         if meta.get("algorithm") == "hits":
-            if not _is_within(meta.get("lambda"), 0.0, math.inf):
+            if not _is_above_0(meta.get("lambda"), math.inf):
                 return f"its lambda is {meta.get('lambda')!r}"
-        elif not _is_within(meta.get("damping"), 0.0, 1.0):
+        elif not _is_above_0(meta.get("damping"), 1.0):
             return f"its damping is {meta.get('damping')!r}"
         return None
 
@@ -102,11 +102,11 @@ class RankingCheck:
             # Scores may have grown since.
             low = (1 - self._meta["damping"]) * high if teleport is None else 0.0
             inflow = self._meta.get("inflow", 0.0)
-            high += inflow if _is_within(inflow, 0.0, math.inf) else 0.0
+            high += inflow if _is_above_0(inflow, math.inf) else 0.0
         if not low * (1 - SLACK) <= self._total <= high * (1 + SLACK):
             return f"its ranks sum to {self._total:.6g}, which should lie in [{low:.6g}, {high:.6g}]"
         return None
 
 
-def _is_within(value: Any, low: float, high: float) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and low < value < high
+def _is_above_0(value: Any, high: float) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < high

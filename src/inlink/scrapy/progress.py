@@ -7,7 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from inlink.base.table import counted
-from inlink.protocol import HostStanding, Standing
+from inlink.protocol import Standing
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -37,7 +37,8 @@ class Lines:
         """Write the progress."""
         rate = self._rate()
         if rate is not None:
-            self.say(f"{told(standing, self.tally, rate)}; waiting: {_hosts(standing.hosts) or 'none'}")
+            hosts = ", ".join(f"{host.name} {host.waiting:,}" for host in standing.hosts)
+            self.say(f"{told(standing, self.tally, rate)}; waiting: {hosts or 'none'}")
 
     def say(self, line: str) -> None:
         """Write a line."""
@@ -134,7 +135,3 @@ def left(standing: Standing) -> str:
     return f"{counted(pages, 'page is', 'pages are')} left for later: {named}" + (
         f" and {counted(len(both) - 3, 'more host')}" if len(both) > 3 else ""
     )
-
-
-def _hosts(hosts: list[HostStanding]) -> str:
-    return ", ".join(f"{host.name} {host.waiting:,}" for host in hosts)

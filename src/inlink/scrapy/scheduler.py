@@ -157,7 +157,7 @@ class Scheduler(BaseScheduler):
             if permissions.rules:
                 guard = AddressGuard(permissions.rules, permissions.hosts, self.host_seen)
                 engine.guard_addresses(self.crawler, guard)
-            seeds = seeds_of(told_here.seeds, "INLINK_SEEDS or SEEDS_SOURCE")
+            seeds = seeds_of(told_here.seeds)
             if chosen is not None and not told_here.apply_rules:
                 refuse_losses(Path(where), chosen, permissions, project=True)
             client, told = await connect(where, owner=told_here.owner, name=spider.name, **arguments)

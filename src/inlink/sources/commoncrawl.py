@@ -4,14 +4,15 @@ Both are gzip files, whole or in parts. Ids count from 0 in byte order of names.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from inlink.base.opening import Stream, head, text_blocks
 from inlink.errors import InputError
-from inlink.graph.batches import ArcBatch, Level
+from inlink.graph.batches import Level
 from inlink.graph.names import Names
 from inlink.graph.source import Source
 from inlink.sources.edgelist import MAX_NODES, number_batches
@@ -47,7 +48,8 @@ def common_crawl(path: str | os.PathLike[str]) -> Source:
             f"{path}: no {missing} found. Name a folder that holds vertices and edges, or one of two files named alike."
         )
     names = _read_names(vertex_files)
-    return Source(_batches(edge_files, len(names)), names, len(names), _level(vertex_files[0]))
+    batches = chain.from_iterable(number_batches(Path(file), len(names)) for file in edge_files)
+    return Source(batches, names, len(names), _level(vertex_files[0]))
 
 
 def _level(vertices: Location) -> Level:
@@ -94,8 +96,3 @@ def _read_names(files: Sequence[Location]) -> Names:
                 carry.at = len(block)
     text, offsets = text[: int(offsets[count])], offsets[: count + 1]
     return Names(text, offsets, None if ordered else order_of(text, offsets))
-
-
-def _batches(files: Sequence[Location], num_nodes: int) -> Iterator[ArcBatch]:
-    for file in files:
-        yield from number_batches(Path(file), num_nodes)

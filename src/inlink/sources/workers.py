@@ -17,6 +17,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -195,16 +196,14 @@ def _merge(job: MergeJob) -> None:
     target = Path(job.part)
     parts = [PartFile(part) for part in job.parts]
     # The order of the parts does not show.
-    inputs = sorted((entry for part in parts for entry in part.header.meta["inputs"]), key=_key)
+    inputs = sorted(
+        (entry for part in parts for entry in part.header.meta["inputs"]), key=itemgetter("name", "time")
+    )
     try:
         with unfinished_folder(target) as scratch, atomic_file(target) as work:
             merged_file(parts, work, scratch, {"inputs": inputs})
     except OSError as error:
         raise unwritable(target, error) from None
-
-
-def _key(entry: dict[str, Any]) -> tuple[str, int]:
-    return entry["name"], entry["time"]
 
 
 def do(job: Job) -> None:

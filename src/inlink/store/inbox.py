@@ -90,18 +90,18 @@ def seeds_in(text: str, place: str) -> list[tuple[str, float]]:
     return seeds
 
 
-def seeds_of(path: str | None, setting: str) -> list[tuple[str, float]]:
-    """Read a file of seeds as :func:`seeds_in` does; an empty list if ``path`` is None.
+def seeds_of(path: str | None) -> list[tuple[str, float]]:
+    """Read the file of seeds that a project's settings name, as :func:`seeds_in` does; an empty list without a file.
 
     Raises
     ------
     inlink.errors.InputError
-        If the file cannot be read, or a score is not a number. The message names ``setting`` and the file.
+        If the file cannot be read, or a score is not a number.
     """
     if path is None:
         return []
     try:
         text = Path(path).read_text("utf-8-sig", "surrogateescape")
     except OSError as error:
-        raise InputError(f"{setting}: {path}: {error.strerror}") from None
+        raise InputError(f"INLINK_SEEDS or SEEDS_SOURCE: {path}: {error.strerror}") from None
     return seeds_in(text, path)
