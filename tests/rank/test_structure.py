@@ -1,4 +1,4 @@
-"""The structure of graphs against NetworkX, igraph and NetworKit, against its definitions, and in closed form."""
+"""The structure of graphs against NetworkX and igraph, against its definitions, and in closed form."""
 
 import math
 from collections.abc import Callable
@@ -93,24 +93,6 @@ def test_core_numbers_are_those_of_networkx_and_igraph(a: Arcs):
     figures = found.figures()
     assert figures["largest_core_number"] == max(wanted.values(), default=0)
     assert figures["largest_core_size"] == list(wanted.values()).count(figures["largest_core_number"])
-
-
-# For a graph without nodes NetworKit has one component, which is empty.
-@given(arcs(max_nodes=16, min_nodes=1))
-def test_components_and_core_numbers_are_those_of_networkit(a: Arcs):
-    networkit = pytest.importorskip("networkit", reason="NetworKit is not installed")
-    found = inlink.structure(a.graph())
-    plain, directed = (networkit.Graph(a.num_nodes, directed=one) for one in (False, True))
-    for one, other in undirected(a).edges:
-        plain.addEdge(one, other)
-    for one, other in a.digraph().edges:
-        directed.addEdge(one, other)
-    numbers = networkit.centrality.CoreDecomposition(plain).run().scores()
-    assert found.cores.tolist() == list(map(int, numbers))
-    strong = networkit.components.StronglyConnectedComponents(directed).run().getComponents()
-    weak = networkit.components.WeaklyConnectedComponents(directed).run().getComponents()
-    assert partition(found.strong) == set(map(frozenset, strong))
-    assert partition(found.weak) == set(map(frozenset, weak))
 
 
 @shapes
