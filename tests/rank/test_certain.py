@@ -79,10 +79,9 @@ def test_a_ranking_without_a_bound_has_no_certain_places():
     assert inlink.degree(graph).places(3).certain.tolist() == [False, False, True]
 
 
-@pytest.mark.parametrize(("certain", "tol"), [(0, 1e-6), (-1, 1e-6), (1.5, 1e-6), (True, 1e-6), (3, None)])
-def test_arguments_are_checked(certain, tol):
+def test_arguments_are_checked():
     with pytest.raises(ParameterError, match="`certain`"):
-        inlink.pagerank(inlink.Graph.from_arcs([(0, 1)]), certain=certain, tol=tol, max_iter=9)
+        inlink.pagerank(inlink.Graph.from_arcs([(0, 1)]), certain=3, tol=None, max_iter=9)
     with pytest.raises(ParameterError, match="`k` must be"):
         inlink.pagerank(inlink.Graph.from_arcs([(0, 1)])).places(-1)
 

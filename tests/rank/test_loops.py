@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import inlink
-from inlink.errors import FolderError, OutputError, ParameterError
+from inlink.errors import FolderError, OutputError
 from inlink.rank.loops import Loops, loops
 from strategies import Arcs, arcs
 
@@ -76,9 +76,3 @@ def test_they_are_kept_with_their_graph(tmp_path):
         Loops.load(tmp_path / "g")
     with pytest.raises(OutputError, match="memory only"):
         loops(graph.to_scipy(), depth=1).save()
-
-
-@pytest.mark.parametrize("depth", [-1, 1.5, "2", True, None])
-def test_depths_without_meaning_are_refused(depth):
-    with pytest.raises(ParameterError, match="`depth` must be a whole number of at least 0"):
-        loops(inlink.Graph.from_arcs([(0, 1)]), depth=depth)

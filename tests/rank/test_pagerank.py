@@ -174,7 +174,6 @@ def test_trustrank_reaches_what_trust_reaches():
         ({"personalization": [0.0, -1.0]}, "got -1.0 for node 'b'"),
         ({"personalization": [float("nan"), 1]}, "got nan for node 'a'"),
         ({"personalization": [0.0, 0.0]}, "all are 0"),
-        ({"threads": 0}, "`threads` must be a whole number of at least 1"),
     ],
 )
 def test_parameters_outside_their_meaning_are_refused(options, says):
