@@ -25,13 +25,7 @@ class FolderClient:
 
     It begins a session of its owner and renews the tasks of that session while it is open.
 
-    Parameters
-    ----------
-    folder : path-like
-    owner : str
-        The spider's name, which owns the session. If the owner's previous session did not end, its tasks are lost.
-    **settings
-        Settings of :class:`inlink.Crawl`.
+    The parameters are those of :func:`inlink.client.spider.connect`.
 
     Attributes
     ----------

@@ -23,16 +23,7 @@ class ServerClient:
 
     While the server is away, calls wait until it is back. No answer is lost.
 
-    Parameters
-    ----------
-    url : str
-        URL of the crawl; see :class:`inlink.client.channel.Channel`. Of a crawl that several servers share, the URLs of
-        all shards, separated by commas.
-    owner : str or None
-        The spider's name, which owns the session. If the owner's previous session did not end, its tasks are lost.
-        None: a name that no other spider has.
-    **settings
-        Must be empty, because the server decides the settings.
+    The parameters are those of :func:`inlink.client.spider.connect`. There must be no settings.
 
     Attributes
     ----------

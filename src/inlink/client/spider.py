@@ -51,7 +51,7 @@ async def connect(
         A folder, the URL of a crawl on a server, or the URLs of all its shards, separated by commas.
     owner : str or None
         Owner of the session. None: "spider" in a folder, which has one spider at a time; on a server a name that no
-        other spider has, which begins with `name`.
+        other spider has, which begins with `name`. If the owner's previous session did not end, its tasks are lost.
     name : str
         The spider's name.
     **settings

@@ -39,22 +39,14 @@ IDLE_TURNS = 1000
 
 
 class ReplayTask(msgspec.Struct, frozen=True):
-    """One replay to make.
+    """One replay to make. Attributes that are not listed are the parameters of :func:`inlink.replay`.
 
     Attributes
     ----------
-    policy : str, Policy class or instance
-        The policy of the crawl.
     seeds : list of int
         Pages.
     budget : int
         Fetches to stop after. The crawl may end before.
-    settings : dict
-        Settings of :class:`inlink.Crawl`.
-    parallel : int
-        Fetches under way at a time.
-    fetch_seconds : float
-        Duration of a fetch in seconds, if the web has none.
     changes, change_seed : float or None, int
         Arguments of :func:`.changes.changes_of`.
     set : int

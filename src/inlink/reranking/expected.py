@@ -39,19 +39,12 @@ def expected_ranks(
     ----------
     num_pages : int
         The number of known pages, crawled or not.
-    log : uint8[bytes]
-        The crawl's log.
-    pages, places : uint32[k], uint64[k]
-        Each crawled page once, and the place of its latest visit in the log. The visits must be sound:
-        :meth:`.live.GrowingPageRank.update` checks them.
+    log, pages, places, hosts, between
+        As in :class:`inlink.store.blocks.LinkRows`. The visits must be sound.
     ranks : float64[k]
         The ranks of these pages, x of :mod:`inlink.reranking.live`, at least 0.
-    hosts : uint32[num_pages] or None
-        The pages' hosts. If given, links within a host do not count.
     damping : float
         d in (1).
-    between : callable or None
-        Called without arguments every few milliseconds of work.
 
     Notes
     -----

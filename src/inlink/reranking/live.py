@@ -305,10 +305,8 @@ class GrowingHits:
         Stop once a round moves the authorities, of sum 1, by at most this (L1); 1e-9 or more.
     max_iter : int
         Stop after this many rounds, converged or not.
-    start : float[m] or None
-        Authorities of the first pages to start from. Values that are negative, not finite or above 1e100 count as 0.
-    between : callable or None
-        Called without arguments every few milliseconds of work.
+    start, between
+        As in :class:`GrowingPageRank`. Negative values of ``start`` count as 0 too.
 
     Raises
     ------

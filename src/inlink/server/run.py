@@ -42,38 +42,11 @@ PEER_CONNECTIONS = 64
 
 @dataclass(frozen=True)
 class Options:
-    """Addresses, access and settings of a server.
+    """Addresses, access and settings of a server: ``inlink serve --help`` describes an option for each.
 
-    Parameters
-    ----------
-    host : str
-        Address to listen on.
-    port : int
-        Port to listen on; 0 selects a free port.
-    names : sequence of str
-        Host names that requests may use for the server.
-    tokens : Path or None
-        The file of tokens; None is the file of the user's account.
-    cert, key : Path or None
-        Files of TLS: certificate and key, in PEM.
-    self_signed : bool
-        Make a certificate and a key, to try out TLS.
-    client_ca : Path or None
-        Clients must have a certificate that one of these signed.
-    insecure : bool
-        Listen on an address that is not loopback without TLS.
-    peer_connections : int
-        Maximum number of connections of a peer without a token. A peer is an IPv4 address or a /64 of IPv6.
-    proxies : sequence of str
-        Addresses and networks of reverse proxies, whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` are believed.
-    grpc_port : int or None
-        Port of URLFrontier, on the same address; 0 selects a free port, None serves no URLFrontier.
-    shard_urls : sequence of str
-        URLs of the crawl's other shards. The crawl's own URL may be among them.
-    client_crawls : Path or None
-        Folder in which clients of URLFrontier make and delete crawls; None if they can do neither.
-    settings : dict
-        Settings of :class:`inlink.Crawl`, for each crawl.
+    ``settings`` are those of :class:`inlink.Crawl`, for each crawl. ``tokens`` is None for the file of the user's
+    account, ``grpc_port`` is None if URLFrontier is not served, and ``client_crawls`` is None if its clients can
+    neither make nor delete crawls.
     """
 
     host: str = "127.0.0.1"

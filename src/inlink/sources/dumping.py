@@ -42,23 +42,10 @@ def page_lines(
     first: int = 0,
     size: int = BLOCK,
 ) -> Iterator[tuple[bytes, int]]:
-    """Yield pages as text, one line per page, in blocks.
+    """Yield pages as text, one line per page, in blocks: see :meth:`inlink.CrawlView.dump` for the other parameters.
 
     Parameters
     ----------
-    pages : Pages
-        The pages of a crawl.
-    aduana : bool
-        Fields separated by blanks, without a header: hash (the page in 16 hexadecimal digits), page, URL, first and
-        last crawl (seconds since the crawl began; 0.0 if never), changes, crawls, score.
-    depth : bool
-        Add the depth before the score. The depth of a seed is 1 there.
-    facts : bool
-        Add :data:`FACT_COLUMNS`.
-    safe_cells : bool
-        Write ``'`` before texts that spreadsheets would read as a formula.
-    urls : bool
-        Name other pages by their URLs and not by their numbers.
     first : int
         The first page. The header comes only before page 0.
     size : int
@@ -99,20 +86,10 @@ def link_lines(
     first_row: int = 1,
     rows: int = ROWS,
 ) -> Iterator[tuple[bytes, int]]:
-    """Yield the links of latest visits as text, one pair of pages per line, in blocks.
+    """Yield the links of latest visits, one pair of pages per line, in blocks; parameters as of :func:`page_lines`.
 
     Parameters
     ----------
-    pages : Pages
-        The pages of a crawl.
-    aduana : bool
-        Fields separated by blanks, without a header.
-    anchors : bool
-        Add the texts of the links, in quotes where they hold a quote, as in CSV.
-    safe_cells : bool
-        Write ``'`` before texts that spreadsheets would read as a formula.
-    urls : bool
-        Write URLs and not numbers of pages.
     first_row : int
         The first row of the crawl's answered pages. The header comes only before row 1.
     rows : int

@@ -100,15 +100,8 @@ def edge_list(
     ----------
     path : path-like
         The file.
-    nodes : {"ids", "names"} or None
-        Whether the columns hold node numbers or names. None: detected.
-    separator : str or None
-        One character, or ``"tab"``, ``"comma"``, ``"semicolon"``, ``"space"`` (any run of blanks). None: detected.
-    weights : bool or None
-        Whether the third column, or the one named so, holds weights. None: detected.
-    header : bool or None
-        Whether the first line names the columns and is no arc. None: it is if it has a known word for source and one
-        for target.
+    nodes, separator, weights, header
+        As in :func:`inlink.read`. ``"space"`` is any run of blanks.
 
     Raises
     ------
