@@ -113,9 +113,12 @@ class Owners:
     def of(self, places: AnyArray) -> UInt16Array:
         """The numbers of the shards that own some names. Names that are not known yet are looked up."""
         owners = self._owners()
-        for place in np.unique(places[owners[places] == 0]).tolist():
-            owners[place] = owner_of(self._name(place), self._shard.count)
-        return owners[places]
+        # Nearly always, all are known.
+        if not (own := owners[places]).all():
+            for place in np.unique(places[own == 0]).tolist():
+                owners[place] = owner_of(self._name(place), self._shard.count)
+            own = owners[places]
+        return own
 
     def learn(self) -> Iterator[None]:
         """Look up the names that are new since the last call, in steps."""
