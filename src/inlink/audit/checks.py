@@ -493,7 +493,10 @@ def duplicates(evidence: Evidence) -> Iterator[Row]:
 
 
 def _near_groups(prints: UInt64Array) -> list[list[int]]:
-    """The groups of fingerprints that are joined by differences of at most three bits, each in increasing order."""
+    """The groups of fingerprints that are joined by differences of at most three bits, each in increasing order.
+
+    Two such fingerprints are equal in one of four blocks of 16 bits (Manku, Jain & Das Sarma, WWW 2007).
+    """
     distinct, inverse = np.unique(prints, return_inverse=True)
     parent = np.arange(len(distinct))
 

@@ -159,7 +159,10 @@ class Adoption:
         return ranks if fits else None
 
     def _refuse_foreign(self, meta: dict[str, Any]) -> None:
-        """Refuse a ranking of another crawl, or whose last byte of the log is not the end of a frame."""
+        """Refuse a ranking of another crawl, or whose last byte of the log is not the end of a frame.
+
+        The events after it would be read from within a frame. Rankings of earlier versions do not name their crawl.
+        """
         pages, covers = self._frontier.pages, meta["covers"]
         remedy = f"it belongs to another crawl. Remove the folder {RANKS}; it is then made again"
         if is_foreign(meta, pages.folder):

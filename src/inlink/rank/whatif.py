@@ -713,7 +713,10 @@ class _Differences:
 
 
 class _Places:
-    """The places of nodes before and after the edits."""
+    """The places of nodes before and after the edits.
+
+    Errors of two nodes add up to at most the L1 error, so nodes that are further apart are in the right order.
+    """
 
     def __init__(self, before: Before, edits: Edits, solved: _Differences) -> None:
         self._was, self._before = before.x, before.bound

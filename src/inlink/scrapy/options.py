@@ -119,12 +119,60 @@ TIMEOUT = 30.0
 
 @dataclass(frozen=True)
 class CrawlOptions:
-    """The options of ``inlink crawl``: ``docs/crawl-commands.md`` describes an option for each attribute.
+    """The options of ``inlink crawl``. ``docs/crawl-commands.md`` describes an option for each attribute.
 
-    ``settings`` are the settings of the crawl to be changed, as keyword arguments of :class:`inlink.Crawl`, and
-    ``until_within`` is the option ``--within``. ``within`` names the sites that the crawl stays on: see
-    :mod:`inlink.scrapy.options`. None stands for the option's default, of ``within`` for the registered domains of the
-    given URLs in a new crawl, else for those that the folder has.
+    Attributes
+    ----------
+    seeds : Path or None
+        A file of URLs to start from, one a line.
+    topic, keywords, classifier : str, sequence of str, Path or None
+        Pages are scored by the classifier if it is given, else by the keywords, else by the topic. Links are scored by
+        the topic if it is given, else by the joined keywords.
+    settings : mapping
+        Settings of the crawl to be changed, as keyword arguments of :class:`inlink.Crawl`. Other settings keep their
+        values from the folder. In a new crawl the policy is ``best-first`` if links are scored, else ``host-diverse``.
+        The delay is that of the preset, or 1 second.
+    pages : int or None
+        Stop when the crawl has this many pages, including those of earlier runs.
+    seconds : float or None
+        Stop this run after this time.
+    until_top : int or None
+        Stop as soon as this number of places, 1 … 1,000, is certain: see :class:`inlink.protocol.Certificate`.
+    until_within : float
+        The difference that is allowed between two pages that may change places, as a share of all rank.
+    within : {"domain", "host", "everywhere"} or None
+        The sites that the crawl stays on; see :mod:`inlink.scrapy.options`. None: the registered domains of the given
+        URLs in a new crawl, else as the folder has it.
+    concurrency : int
+        Maximum number of simultaneous requests over all hosts. Each host gets one request at a time.
+    agent : str
+        The User-Agent. It should say how to contact the operator.
+    warc, items, sqlite : Path or None
+        Files to write. SQLite needs a preset.
+    warc_seen : sequence of Path
+        Archives or CDXJ indexes of earlier crawls. A body that they have is not written to the WARC again.
+    wacz : Path or None
+        Pack the WARC as this file at the end of the run, unless it is interrupted.
+    preset : str or None
+        A preset's name or file, as for :func:`inlink.scrapy.preset.load`.
+    start : sequence of str
+        Titles of the preset's articles to start from.
+    sitemaps : bool or None
+        Read the sitemaps that a host's robots.txt names. True: also ask for ``/sitemap.xml`` if it names none. False:
+        read no sitemaps. None: those of robots.txt, of all hosts if the crawl stays on its sites, else of the hosts of
+        the given URLs. With a preset no sitemaps are read.
+    max_wait : float or None
+        End the run if no page is due within this many seconds. None: 60 seconds, or never if pages are revisited.
+    allow_private : bool
+        Also fetch addresses that are not public: loopback, private, link-local, reserved. Hosts of URLs that are given
+        to the run directly, not in a file, are always fetched. The folder keeps these permissions.
+    allow_addresses, deny_addresses : sequence of str
+        Addresses and networks (CIDR). Those in ``allow_addresses`` are fetched even if they are not public. Those in
+        ``deny_addresses`` are never fetched. The folder keeps both.
+    reset_addresses : bool
+        Forget all addresses that earlier runs permitted or denied.
+    apply_rules : bool
+        Begin also if the rules or addresses of this run exclude more than a tenth of the waiting pages.
     """
 
     seeds: Path | None = None
