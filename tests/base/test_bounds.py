@@ -13,7 +13,7 @@ import inlink
 from inlink.base import jit, machinecode
 from inlink.graph import part
 from inlink.rank.kernels import gather
-from torture.mutants import mutants
+from torture.mutants import mutants, python_mutants
 
 ROOT = Path(__file__).parents[2]
 
@@ -206,11 +206,15 @@ def test_mutants_are_single_changes_of_kernels_and_of_buffers_for_them(tmp_path:
         "@kernel\ndef f(x, n):\n    for k in range(U0, n):\n        x[k] = k << 3\ndef g(x):\n    return x + 1\n"
     )
     door = "import numpy as np\nfrom inlink.kernels import f\na, b = (np.empty(n, np.uint8) for n in (5 * k, 5 + k))\n"
+    door += "c = np.empty(0)\n"
     (package / "door.py").write_text(door)
-    (package / "other.py").write_text("import numpy as np\na = np.empty(5, np.uint8)\n")
+    other = "import numpy as np\ndef f(n):\n    return [np.empty(n) for k in zip(range(n, 2 ** n, n), strict=True)]\n"
+    (package / "other.py").write_text(other)
     inside = {mutant.after for made in mutants(tmp_path, kernels=True).values() for mutant in made}
     assert inside == {"(n + np.uint64(1))", "U1", "(k >> 3)", "4"}
     outside = [mutant for made in mutants(tmp_path, kernels=False).values() for mutant in made]
-    assert {mutant.after for mutant in outside} == {"max(int(n) - 1, 0)", "(5 + k)", "(5 - k)", "6"}
+    assert {mutant.after for mutant in outside} == {"max(int(n) - 1, 0)", "(5 + k)", "(5 - k)", "6", "1"}
     for mutant in outside:
         assert door[mutant.begin : mutant.end] == mutant.before
+    in_python = {mutant.after for made in python_mutants(tmp_path).values() for mutant in made}
+    assert in_python == {"(2 ** n + 1)", "3", "None"}
