@@ -362,6 +362,11 @@ class _Reader:
                 return b""
         return piece
 
+    def resync(self) -> bool:
+        """Drop the buffer, and go on at the next gzip member. Return False if there is none."""
+        self.buffer, self.at = b"", 0
+        return self.source.resync()
+
     def begin(self) -> bool:
         """Go to the first byte of the next record. Return False if there is none."""
         while True:
@@ -651,16 +656,14 @@ def _records(name: str, reader: _Reader, tally: Tally, ahead: bool) -> Iterator[
             faults += 1
             what = fault.what
             if what in (CUT_MEMBER, BAD_MEMBER, NO_MEMBER):
-                reader.buffer, reader.at = b"", 0
-                more = source.resync()
+                more = reader.resync()
                 if more and what == CUT_MEMBER:
                     what = BAD_MEMBER
             else:
                 try:
                     more = reader.recover()
                 except FaultError:
-                    reader.buffer, reader.at = b"", 0
-                    more = source.resync()
+                    more = reader.resync()
                 if more and what == CUT:
                     what = BAD_LENGTH
             reader.at_end = False
