@@ -53,7 +53,7 @@ def intervals(counts: AnyArray, trials: int, constant: float) -> tuple[Float64Ar
     counts : number[k]
         How many trials had each event, from 0 to ``trials``.
     trials : int
-        The number of trials t; 0 gives the interval [0, 1].
+        The number of trials t, at least 1.
     constant : float
         C in (2).
 
@@ -63,8 +63,6 @@ def intervals(counts: AnyArray, trials: int, constant: float) -> tuple[Float64Ar
         Each with low ≤ counts / trials ≤ high.
     """
     different, place = np.unique(counts, return_inverse=True)
-    if trials == 0:
-        return np.zeros(len(counts)), np.ones(len(counts))
     share = different / trials
     odds = math.log(constant) + _ROUNDING
 
