@@ -1,5 +1,6 @@
 """Types of arrays, by the names of NumPy's dtypes, for all signatures; and arrays without duplicates."""
 
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,6 +18,7 @@ __all__ = [
     "UInt64Array",
     "aligned",
     "distinct",
+    "slices",
 ]
 
 AnyArray = npt.NDArray[Any]
@@ -57,3 +59,15 @@ def distinct(values: npt.NDArray[N]) -> npt.NDArray[N]:
     first = np.ones(len(ordered), np.bool_)
     first[1:] = ordered[1:] != ordered[:-1]
     return ordered[first]
+
+
+def slices(end: int, size: int, begin: int = 0) -> Iterator[slice]:
+    """Cut ``range(begin, end)`` into slices of ``size`` places. The last slice may be shorter.
+
+    Examples
+    --------
+    >>> [(part.start, part.stop) for part in slices(7, 3)]
+    [(0, 3), (3, 6), (6, 7)]
+    """
+    for start in range(begin, end, size):
+        yield slice(start, min(start + size, end))

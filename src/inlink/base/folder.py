@@ -26,7 +26,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from inlink.base.arrays import AnyArray
+from inlink.base.arrays import AnyArray, slices
 from inlink.base.decoding import decoded
 from inlink.base.disk import remove_folder, sync_path, umask, unwritable
 from inlink.base.unfinished import unfinished_file, unfinished_folder
@@ -191,8 +191,8 @@ class Folder:
         buffer = np.empty(min(length, entry.length), dtype)
         crc = 0
         with self._open(name) as file:
-            for start in range(0, entry.length, length):
-                block = buffer[: min(length, entry.length - start)]
+            for part in slices(entry.length, length):
+                block = buffer[: part.stop - part.start]
                 raw = block.data.cast("B")
                 try:
                     size = file.readinto(raw)
@@ -201,7 +201,7 @@ class Folder:
                 if size != len(raw):
                     raise self.damaged(name, "it became shorter while it was read")
                 crc = crc32(raw, crc)
-                yield start, block
+                yield part.start, block
         if crc != entry.crc32:
             raise self.damaged(name, "wrong checksum")
 
@@ -288,8 +288,8 @@ class FolderWriter:
     def write(self, name: str, values: AnyArray, dtype: npt.DTypeLike | None = None) -> None:
         """Write a whole data file, with numbers of the type of the values, or of another one."""
         with self.create(name, values.dtype if dtype is None else dtype) as file:
-            for start in range(0, len(values), _BLOCK):
-                file.append(values[start : start + _BLOCK])
+            for part in slices(len(values), _BLOCK):
+                file.append(values[part])
 
     def _seal(self, sync: bool) -> None:
         for name, writer in self._open.items():

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from inlink.base.arrays import UInt32Array
+from inlink.base.arrays import UInt32Array, slices
 from inlink.crawl.journal import Journal
 from inlink.frontier.rules import Rules
 from inlink.store.format import EXCLUDE, EXCLUDED, NO_PAGE, SETTINGS, ExcludedRecord, struct_of
@@ -131,7 +131,7 @@ class Admission:
         rules = self.journal.rules
         if not rules or not len(candidates):
             return candidates
-        blocks = [candidates[first : first + _AT_A_TIME] for first in range(0, len(candidates), _AT_A_TIME)]
+        blocks = [candidates[part] for part in slices(len(candidates), _AT_A_TIME)]
         free = [[reason is None for reason in refused_by(rules, self.pages, block)] for block in blocks]
         kept: UInt32Array = candidates[np.concatenate(free).astype(bool)]
         return kept

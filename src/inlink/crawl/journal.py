@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from inlink.base.arrays import Float32Array, UInt32Array
+from inlink.base.arrays import Float32Array, UInt32Array, slices
 from inlink.crawl.arguments import LATEST, moment
 from inlink.crawl.gate import Gate
 from inlink.crawl.questions.source import known_page
@@ -384,8 +384,8 @@ class Journal:
 
     def exclude_for_operator(self, pages: UInt32Array, reason: str) -> None:
         """Exclude pages for one reason. The event names the first page; an event of a rule names no page."""
-        for begin in range(0, len(pages), MOST_EXCLUDED):
-            self._exclude(int(pages[begin]), pages[begin : begin + MOST_EXCLUDED], reason)
+        for part in slices(len(pages), MOST_EXCLUDED):
+            self._exclude(int(pages[part.start]), pages[part], reason)
 
     def _exclude(self, page: int, pages: UInt32Array, reason: str) -> None:
         text = reason.encode("utf-8", "replace")[:LONGEST_REASON]

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from inlink.base.arrays import AnyArray, Float32Array, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.arrays import AnyArray, Float32Array, UInt8Array, UInt32Array, UInt64Array, slices
 from inlink.base.folder import new_folder
 from inlink.base.progress import track
 from inlink.base.table import counted
@@ -634,8 +634,8 @@ class _Replay:
         columns = source.pages
         unvisited = columns.visits[columns.answers[: columns.num_pages]] == 0
         pages = np.flatnonzero(unvisited & (columns.scores[: columns.num_pages] > 0)).astype(np.uint32)
-        for begin in range(0, len(pages), _AT_ONCE):
-            some = pages[begin : begin + _AT_ONCE]
+        for part in slices(len(pages), _AT_ONCE):
+            some = pages[part]
             for target, rows in self._split(source, some):
                 scores = columns.scores[some[rows]]
                 better = scores > target.best[target.numbers(source, some[rows])[0]]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from inlink.base.arrays import Float32Array, Float64Array, Int64Array, UInt32Array
+from inlink.base.arrays import Float32Array, Float64Array, Int64Array, UInt32Array, slices
 from inlink.base.columns import most_pages, reserve
 from inlink.base.folder import Folder
 from inlink.errors import FolderError
@@ -24,8 +24,7 @@ _AT_A_TIME = 1 << 14
 
 def rows_of_hosts(pages: Pages, places: HostPlaces, first: int) -> Iterator[tuple[slice, Int64Array]]:
     """Look up all hosts from ``first`` on in a list; yield the hosts and their rows, −1 for a host without a row."""
-    for begin in range(first, pages.tally.hosts, _AT_A_TIME):
-        hosts = slice(begin, min(begin + _AT_A_TIME, pages.tally.hosts))
+    for hosts in slices(pages.tally.hosts, _AT_A_TIME, first):
         yield hosts, places.find([pages.table.host(host) for host in range(hosts.start, hosts.stop)])
 
 

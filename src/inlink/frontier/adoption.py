@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inlink.base.arrays import Float32Array
+from inlink.base.arrays import Float32Array, slices
 from inlink.base.folder import Folder
 from inlink.errors import FolderError
 from inlink.factors.trust import trusted_pages
@@ -95,8 +95,7 @@ class Adoption:
             if not self._at_once:
                 successor = frontier.policy.successor(meta)
             by_score = frontier.settings.use_scores and not frontier.trusted_at
-            for begin in range(0, check.length, _BLOCK):
-                block = slice(begin, min(begin + _BLOCK, check.length))
+            for block in slices(check.length, _BLOCK):
                 check.take_in(block)
                 if by_score:
                     scores = frontier.pages.scores[block]

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from inlink.base.arrays import Float32Array, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.arrays import Float32Array, UInt8Array, UInt32Array, UInt64Array, slices
 from inlink.base.columns import reserve
 from inlink.errors import FolderError, ParameterError
 from inlink.factors.host import HostFactor
@@ -190,8 +190,8 @@ class PageRank(Policy):
 
     def adopt(self, ranks: Float32Array, meta: dict[str, Any], since: Events) -> None:
         self._begin(meta)
-        for start in range(0, len(ranks), _BLOCK):
-            self.take_ranks(ranks, slice(start, min(start + _BLOCK, len(ranks))))
+        for part in slices(len(ranks), _BLOCK):
+            self.take_ranks(ranks, part)
         for name in self.ranked:
             getattr(self, name)[len(ranks) : self.pages.num_pages] = 0
         self.fold(since)
@@ -405,8 +405,8 @@ class StoredRanking(Policy):
 
         ranking, version = ranking_of(self.pages.folder, self.stored)
         covered = min(len(ranking), self.pages.num_pages)
-        for start in range(0, covered, _BLOCK):
-            block = ranking.values[start : start + _BLOCK]
+        for part in slices(covered, _BLOCK):
+            block = ranking.values[part]
             if not np.all((block >= 0) & (block < 1e38)):
                 place = f"{self.pages.folder}: ranking {self.stored}"
                 raise FolderError(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inlink.base.arrays import Float32Array, UInt32Array, distinct
+from inlink.base.arrays import Float32Array, UInt32Array, distinct, slices
 from inlink.base.folder import Folder, Header
 from inlink.errors import FolderError
 from inlink.frontier.queue import Queue
@@ -36,10 +36,9 @@ _AT_A_TIME = 1 << 16
 def _waiting_pages(frontier: "Frontier") -> Iterator[tuple[UInt32Array, Float32Array]]:
     """The pages that were discovered and neither handed out nor failed, some at a time: uint32[k], increasing; keys."""
     pages = frontier.pages
-    for begin in range(0, pages.num_pages, _AT_A_TIME):
-        block = slice(begin, min(begin + _AT_A_TIME, pages.num_pages))
-        out = np.empty(block.stop - begin, np.uint32)
-        found = out[: waiting(pages.states[block], pages.errors[block], out)] + np.uint32(begin)
+    for block in slices(pages.num_pages, _AT_A_TIME):
+        out = np.empty(block.stop - block.start, np.uint32)
+        found = out[: waiting(pages.states[block], pages.errors[block], out)] + np.uint32(block.start)
         yield found, frontier.keys(found)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 import numpy as np
 
-from inlink.base.arrays import AnyArray, BoolArray, Int64Array, UInt16Array
+from inlink.base.arrays import AnyArray, BoolArray, Int64Array, UInt16Array, slices
 from inlink.store.blocks import num_links
 from inlink.store.format import EXCLUDED, GONE, MERGED, STATES
 from inlink.store.frames import changes_in
@@ -69,8 +69,8 @@ class Shown:
         pages = self._pages
         self._own = np.zeros(pages.tally.hosts, bool)
         if self._foreign != self._uncrawled:
-            for row in range(1, pages.tally.rows + 1, _BLOCK):
-                self._own[pages.hosts[pages.crawled(row, min(row + _BLOCK, pages.tally.rows + 1))[0]]] = True
+            for rows in slices(pages.tally.rows + 1, _BLOCK, 1):
+                self._own[pages.hosts[pages.crawled(rows.start, rows.stop)[0]]] = True
                 yield
 
     def mask(self, first: int, end: int) -> BoolArray:
@@ -173,9 +173,9 @@ class OwnPages:
         pages, counts = self._pages, np.zeros(len(STATES), np.int64)
         end, counted_to = pages.num_pages, pages.frames.end
         yield from self.hosts.learn()
-        for first in range(0, end, _BLOCK):
-            last = min(first + _BLOCK, end)
-            counts += np.bincount(pages.states[first:last][self.mask(first, last)], minlength=len(STATES))
+        for part in slices(end, _BLOCK):
+            own = self.mask(part.start, part.stop)
+            counts += np.bincount(pages.states[part][own], minlength=len(STATES))
             yield
         self._counts, self._counted_to = counts, counted_to
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from inlink.base.arrays import AnyArray, BoolArray, Float64Array, UInt32Array, UInt64Array
+from inlink.base.arrays import AnyArray, BoolArray, Float64Array, UInt32Array, UInt64Array, slices
 from inlink.base.folder import atomic_file
 from inlink.base.memory import BYTES_A_NODE, FREE_NODES, check_nodes, require_memory
 from inlink.base.progress import Work, track
@@ -129,8 +129,8 @@ class _ArcCollector:
         if not self._weighted:
             self._weighted = True
             # Arcs that came without a weight count once.
-            for start in range(0, self._num_arcs, _BLOCK):
-                self._weights.append(np.ones(min(_BLOCK, self._num_arcs - start)))
+            for part in slices(self._num_arcs, _BLOCK):
+                self._weights.append(np.ones(part.stop - part.start))
             self._total += self._num_arcs
         weights = np.ascontiguousarray(weights, np.float64)
         self._whole = self._whole and bool((weights == np.floor(weights)).all())
@@ -190,8 +190,9 @@ class _ArcCollector:
         require_memory(nodes * BYTES_A_NODE, f"{nodes:,} nodes")
         if names.order is not None and isinstance(sink, PartWriter):
             return _give_sorted(sink, names, names.order)
-        for start in range(0, max(nodes, 1), _BLOCK):
-            column = names.column(start, min(start + _BLOCK, nodes))
+        # A folder without nodes has files of names too.
+        for part in slices(max(nodes, 1), _BLOCK):
+            column = names.column(part.start, part.stop)
             sink.names(column.text, column.offsets)
         if names.order is not None and isinstance(sink, FolderSink):
             sink.order(names.order)
@@ -278,8 +279,8 @@ class _Spool:
                 while len(block := np.fromfile(file, self._dtype, _BLOCK)) == _BLOCK:
                     yield block
             rest = np.concatenate([block, rest])
-        for start in range(0, len(rest), _BLOCK):
-            yield rest[start : start + _BLOCK].copy()
+        for part in slices(len(rest), _BLOCK):
+            yield rest[part].copy()
 
     def remove(self) -> None:
         self._held.clear()

@@ -256,14 +256,12 @@ def _sites(
     require_memory(16 * graph.num_nodes, f"numbers of {graph.num_nodes:,} nodes")
     table = NameTable()
     ids = np.full(graph.num_nodes, NO_NODE, np.uint32)
-    for start in range(0, graph.num_nodes, _BLOCK):
-        stop = min(start + _BLOCK, graph.num_nodes)
-        part = graph.names.column(start, stop)
+    for start, part in graph.names.columns(_BLOCK):
         sites = part if graph.level in ("host", "domain") else hosts_of(part, strip_www=strip_www, form=hosts)
         if level == "domain" and graph.level != "domain":
             sites = domains_of(sites, private=private_suffixes, keep_suffixes=keep_suffixes)
         there = sites.is_valid()
-        ids[start:stop][there] = table.number(sites.filter(there))
+        ids[start : start + len(part)][there] = table.number(sites.filter(there))
     if graph.num_nodes and table.known == 0 and graph.level is None:
         raise ParameterError(
             f"no node has a {level}: the first is named {graph.names[0]!r}. Names have to be URLs or hosts "

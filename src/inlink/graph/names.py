@@ -13,7 +13,7 @@ from typing import Any, SupportsIndex, cast, overload
 import numpy as np
 import numpy.typing as npt
 
-from inlink.base.arrays import Int64Array, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.arrays import Int64Array, UInt8Array, UInt32Array, UInt64Array, slices
 from inlink.base.memory import require_memory
 from inlink.base.strings import Strings, column_of
 from inlink.base.table import counted
@@ -129,8 +129,8 @@ class Names(Sequence[str]):
         return decode(self.raw(index))
 
     def __iter__(self) -> Iterator[str]:
-        for start in range(0, len(self), 65536):
-            for raw in self.column(start, min(start + 65536, len(self))).to_pylist():
+        for _, column in self.columns():
+            for raw in column.to_pylist():
                 yield decode(raw)
 
     def __contains__(self, name: object) -> bool:
@@ -192,6 +192,15 @@ class Names(Sequence[str]):
         """The names of the nodes in ``range(start, stop)``, without copying the text."""
         stop = len(self) if stop is None else stop
         return Strings(self.text, np.ascontiguousarray(self.offsets[start : stop + 1]))
+
+    def columns(self, size: int = 1 << 16) -> Iterator[tuple[int, Strings]]:
+        """All names in columns of ``size``, each with the number of its first node."""
+        for part in slices(len(self), size):
+            yield part.start, self.column(part.start, part.stop)
+
+    def is_utf8(self) -> bool:
+        """Whether all names are UTF-8."""
+        return all(column.is_utf8() for _, column in self.columns())
 
     def take(self, nodes: npt.NDArray[np.integer]) -> Strings:
         """The names of nodes, integer[k]."""

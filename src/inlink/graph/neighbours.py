@@ -29,7 +29,6 @@ _DENSE, _EACH = 3, 2
 _ARCS = 1 << 20
 # Rows of a compressed graph that are decoded one by one. If more are needed, all rows are decoded into memory.
 _FEW = 1 << 10
-_NAMES = 1 << 16
 _NUMBER = re.compile(r"[0-9a-fA-F]{16}")
 
 
@@ -296,10 +295,9 @@ def find(
     from inlink.urls.matching import matcher
 
     matches = matcher(expression, kind)
-    for first in range(0, graph.num_nodes, _NAMES):
-        end = min(first + _NAMES, graph.num_nodes)
-        rows = matches(graph.names.column(first, end)).tolist()
-        yield [(first + row, graph.names[first + row]) for row in rows], end
+    for first, column in graph.names.columns():
+        rows = matches(column).tolist()
+        yield [(first + row, graph.names[first + row]) for row in rows], first + len(column)
 
 
 # -- inside ---------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from isal.isal_zlib import crc32
 
-from inlink.base.arrays import Float64Array, UInt8Array, UInt32Array, UInt64Array, distinct
+from inlink.base.arrays import Float64Array, UInt8Array, UInt32Array, UInt64Array, distinct, slices
 from inlink.base.decoding import decoded
 from inlink.base.progress import Work
 from inlink.base.zstd import ZstdCompressor, ZstdDecompressor, ZstdError
@@ -195,8 +195,8 @@ class PartWriter:
         """Write the nodes that were crawled, given as arrays of their numbers."""
         self._marked = True
         nodes, none = distinct(np.concatenate([_NONE, *parts])), np.empty(0, np.uint8)
-        for start in range(0, len(nodes), ARCS):
-            block = nodes[start : start + ARCS]
+        for part in slices(len(nodes), ARCS):
+            block = nodes[part]
             self._block(b"C", b"-", len(block), [block.view(np.uint8), none, none])
 
     def begin(self, header: PartHeader, *_: object) -> None:
@@ -207,12 +207,12 @@ class PartWriter:
 
     def rows(self, low: int, high: int, arcs: UInt64Array, weights: Float64Array) -> None:
         """Add the sorted arcs of the nodes in ``range(low, high)``. Weights may be empty unless they are kept."""
-        for start in range(0, len(arcs), ARCS):
-            block = arcs[start : start + ARCS]
+        for part in slices(len(arcs), ARCS):
+            block = arcs[part]
             # These are long enough for arcs out of order too. Readers refuse such parts.
             rows, targets = np.empty(15 * len(block), np.uint8), np.empty(10 * len(block), np.uint8)
             used = encode_arcs(block, np.uint64(0), np.uint64(0), rows, targets)
-            coding, values = pack_weights(weights[start : start + ARCS] if self.keeps else None)
+            coding, values = pack_weights(weights[part] if self.keeps else None)
             self._block(b"A", coding, len(block), [rows[: int(used[0])], targets[: int(used[1])], values])
         self._num_arcs += len(arcs)
 

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from inlink.base.arrays import BoolArray, Float64Array, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.arrays import BoolArray, Float64Array, UInt8Array, UInt32Array, UInt64Array, slices
 from inlink.base.folder import ArrayWriter, FolderWriter
 from inlink.base.progress import Work
 from inlink.graph.coded import InlinkWriter, OutlinkWriter
@@ -107,8 +107,8 @@ class FolderSink:
         # Inlinks are split: rows and sources are counted by place.
         relabel(arcs, self._places)
         count_targets(arcs, self._indegrees)
-        for start in range(0, len(arcs), _BLOCK):
-            self._inward.add(arcs[start : start + _BLOCK], sums[start : start + _BLOCK])
+        for part in slices(len(arcs), _BLOCK):
+            self._inward.add(arcs[part], sums[part])
 
     def close(self, task: Work) -> None:
         """Write the inlinks."""

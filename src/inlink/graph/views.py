@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from inlink.base.arrays import AnyArray, UInt32Array
+from inlink.base.arrays import AnyArray, UInt32Array, slices
 from inlink.base.arrow import Column, capsule
 from inlink.base.strings import Strings
 from inlink.base.table import counted
@@ -28,11 +28,10 @@ def name_batches(names: Names | None, size: int) -> tuple[list[tuple[str, Any]],
         fields.append(("name", kind))
 
     def batches() -> Iterator[list[Column]]:
-        for low in range(0, size, _BATCH):
-            high = min(low + _BATCH, size)
-            columns: list[Column] = [np.arange(low, high, dtype=np.uint32)]
+        for part in slices(size, _BATCH):
+            columns: list[Column] = [np.arange(part.start, part.stop, dtype=np.uint32)]
             if names is not None:
-                columns.append(_strings(names.column(low, high), kind))
+                columns.append(_strings(names.column(part.start, part.stop), kind))
             yield columns
 
     return fields, batches()
@@ -60,8 +59,7 @@ def arc_blocks(graph: "Graph") -> Iterator[tuple[UInt32Array, UInt32Array, AnyAr
 def arc_batches(graph: "Graph", size: int) -> Iterator[tuple[UInt32Array, UInt32Array, AnyArray | None]]:
     """Yield the arcs of :func:`arc_blocks`, at most ``size`` at a time."""
     for sources, targets, weights in arc_blocks(graph):
-        for low in range(0, len(sources), size):
-            part = slice(low, low + size)
+        for part in slices(len(sources), size):
             yield sources[part], targets[part], None if weights is None else weights[part]
 
 
@@ -280,9 +278,7 @@ class Edges(Collection[tuple[Any, Any]]):
 
 def _kind(names: Names | None) -> type:
     """Return str if all names are UTF-8, else bytes."""
-    size = 0 if names is None else len(names)
-    parts = (names.column(low, min(low + _BATCH, size)) for low in range(0, size, _BATCH) if names)
-    return str if all(part.is_utf8() for part in parts) else bytes
+    return str if names is None or names.is_utf8() else bytes
 
 
 def _strings(names: Strings, kind: type) -> Column:

@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from inlink.base.arrays import Float64Array, Int64Array
+from inlink.base.arrays import Float64Array, Int64Array, slices
 from inlink.base.folder import new_folder
 from inlink.errors import ParameterError
 from inlink.graph.graph import Graph
@@ -73,8 +73,8 @@ def dump_nodes(
     else:
         values, names, places = _grouped(graph, values, *group)
     best = np.lexsort((places, -values))[:count]
-    for start in range(0, len(best), _BLOCK):
-        part = best[start : start + _BLOCK]
+    for block in slices(len(best), _BLOCK):
+        part = best[block]
         for name, value in zip(names.take(part).to_pylist(), values[part].tolist(), strict=True):
             yield b"%b%b%b" % (name, separator.encode(), java_float(value).encode())
 
@@ -158,8 +158,8 @@ def write_nodes(graph: Graph, output: str | os.PathLike[str]) -> int:
     scores = np.asarray(Ranking.load(graph, SCORES).values)
 
     def entries() -> Iterator[tuple[bytes, bytes]]:
-        for start in range(0, graph.num_nodes, _BLOCK):
-            places = np.arange(start, min(start + _BLOCK, graph.num_nodes))
+        for block in slices(graph.num_nodes, _BLOCK):
+            places = np.arange(block.start, block.stop)
             nodes = places if names.order is None else names.order[places]
             columns = (graph.indegrees[nodes], graph.outdegrees[nodes], scores[nodes])
             for name, *values in zip(

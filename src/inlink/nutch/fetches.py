@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from inlink.base.arrays import Int64Array, UInt32Array
+from inlink.base.arrays import Int64Array, UInt32Array, slices
 from inlink.base.checked import is_remembered, remember
 from inlink.base.damage import Tally
 from inlink.base.folder import Folder
@@ -398,8 +398,8 @@ def fetches_of_graph(graph: Graph, place: str, now: int) -> Iterator[Fetches]:
 
 
 def _without_links(names: Names, nodes: Int64Array, times: Int64Array) -> Iterator[Fetches]:
-    for start in range(0, len(nodes), _ROWS):
-        part = nodes[start : start + _ROWS].astype(np.uint32)
+    for rows in slices(len(nodes), _ROWS):
+        part = nodes[rows].astype(np.uint32)
         yield Fetches(names.take(part), times[part], np.zeros(len(part) + 1, np.int64), Strings.of([]))
 
 
@@ -446,9 +446,7 @@ def fetches_of_webgraph(graph: Graph) -> Iterator[Fetches]:
         folder.verify(("text", "times"))
         remember(folder, RULES)
     names, rows = Names(have["text"], have["offsets"]), graph.out_rows
-    for start in range(0, len(names), _ROWS):
-        stop = min(start + _ROWS, len(names))
-        urls = names.column(start, stop)
+    for start, urls in names.columns(_ROWS):
         nodes = graph.names.find_all(urls)
         # A page is not a node if the rules left out all its links.
         there = nodes >= 0
@@ -457,6 +455,5 @@ def fetches_of_webgraph(graph: Graph) -> Iterator[Fetches]:
         ends[there] = rows.offsets[nodes[there] + 1]
         offsets = offsets_of(ends - begins)
         places = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], ends - begins)
-        yield Fetches(
-            urls, np.asarray(have["times"][start:stop]), offsets, graph.names.take(rows.nodes[places])
-        )
+        fetched = np.asarray(have["times"][start : start + len(urls)])
+        yield Fetches(urls, fetched, offsets, graph.names.take(rows.nodes[places]))

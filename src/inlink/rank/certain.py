@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inlink.base.arrays import BoolArray, Float64Array, Int64Array
+from inlink.base.arrays import BoolArray, Float64Array, Int64Array, slices
 
 _BLOCK = 1 << 16
 _SHOWN = 5
@@ -61,10 +61,9 @@ def best_nodes(values: Float64Array, count: int) -> Int64Array:
         return _best(values, count)
     best = _best(values[:_BLOCK], count)
     # A later value must exceed the least so far, so few values of a block are compared any further.
-    for begin in range(_BLOCK, len(values), _BLOCK):
-        block = values[begin : begin + _BLOCK]
-        better = np.flatnonzero(block > values[best[-1]])
-        nodes = np.concatenate([best, better + begin])
+    for block in slices(len(values), _BLOCK, _BLOCK):
+        better = np.flatnonzero(values[block] > values[best[-1]])
+        nodes = np.concatenate([best, better + block.start])
         best = nodes[_best(values[nodes], count)] if len(better) else best
     return best
 

@@ -40,7 +40,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from inlink.base.arrays import AnyArray, BoolArray, Float64Array, Int64Array, UInt32Array, UInt64Array
+from inlink.base.arrays import AnyArray, BoolArray, Float64Array, Int64Array, UInt32Array, UInt64Array, slices
 from inlink.base.declare import Parameter, checked
 from inlink.base.memory import require_memory
 from inlink.base.strings import Strings
@@ -351,8 +351,8 @@ def _other_forms(name: bytes) -> tuple[bytes, bytes]:
 def _twins(names: Names, in_a: BoolArray, in_b: BoolArray) -> Int64Array:
     """The other form of each name, int64[n], or -1. A release that has both forms is compared with one that has one."""
     twin, single = np.full(len(names), -1), np.flatnonzero(in_a != in_b)
-    for low in range(0, len(single), _BLOCK):
-        nodes = single[low : low + _BLOCK]
+    for part in slices(len(single), _BLOCK):
+        nodes = single[part]
         forms = [_other_forms(name) for name in names.take(nodes).to_pylist()]
         for side in (0, 1):
             others = names.find_all(Strings.of([form[side] for form in forms]))

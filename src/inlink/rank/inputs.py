@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from inlink.base.arrays import AnyArray, Float64Array
+from inlink.base.arrays import AnyArray, Float64Array, slices
 from inlink.base.memory import require_memory
 from inlink.base.table import counted
 from inlink.errors import ParameterError, UnknownNodeError
@@ -253,7 +253,7 @@ def strengths_by_place(graph: Graph, weighted: bool) -> AnyArray:
         return strengths(graph, weighted)[linking]
     offsets, degrees = graph.out_rows.offsets, np.empty(len(linking), np.uint32)
     # In blocks, because each step makes 8 bytes a node.
-    for low in range(0, len(linking), _BLOCK):
-        nodes = linking[low : low + _BLOCK].astype(np.int64)
-        degrees[low : low + _BLOCK] = offsets[nodes + 1] - offsets[nodes]
+    for part in slices(len(linking), _BLOCK):
+        nodes = linking[part].astype(np.int64)
+        degrees[part] = offsets[nodes + 1] - offsets[nodes]
     return degrees

@@ -86,11 +86,10 @@ def numbers_of(graph: Graph, site: Site) -> tuple[UInt32Array, NameTable]:
     table = NameTable()
     result = np.full(graph.num_nodes, NO_NODE, np.uint32)
     if graph.names is not None:
-        for start in range(0, graph.num_nodes, _BLOCK):
-            stop = min(start + _BLOCK, graph.num_nodes)
-            part = site_names(graph.names.column(start, stop), site, graph.level)
+        for start, column in graph.names.columns(_BLOCK):
+            part = site_names(column, site, graph.level)
             there = part.is_valid()
-            result[start:stop][there] = table.number(part.filter(there))
+            result[start : start + len(part)][there] = table.number(part.filter(there))
     return result, table
 
 

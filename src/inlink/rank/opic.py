@@ -33,7 +33,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from inlink.base.arrays import Float64Array
+from inlink.base.arrays import Float64Array, slices
 from inlink.base.declare import Parameter
 from inlink.base.progress import track
 from inlink.graph.graph import Graph
@@ -168,16 +168,13 @@ class _Economy:
 
         visits = len(self.state.cash) + 1
         if self.order == "greedy":
-            for start in range(0, visits, STRETCH):
-                part = np.uint64(min(STRETCH, visits - start))
-                visit_richest(self.links, part, self.heap, self.state)
+            for part in slices(visits, STRETCH):
+                visit_richest(self.links, np.uint64(part.stop - part.start), self.heap, self.state)
             return
-        for start in range(0, visits, STRETCH):
-            stop = min(start + STRETCH, visits)
-            if self.order == "cyclic":
-                pages = np.arange(start, stop, dtype=np.uint32)
-            else:
-                pages = self.random.integers(0, visits, stop - start, dtype=np.uint32)
+        for part in slices(visits, STRETCH):
+            pages = np.arange(part.start, part.stop, dtype=np.uint32)
+            if self.order != "cyclic":
+                pages = self.random.integers(0, visits, len(pages), dtype=np.uint32)
             visit_in_order(self.links, pages, self.state)
 
     def importance(self) -> tuple[Float64Array, float]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from inlink.base.arrays import AnyArray, Float64Array
+from inlink.base.arrays import AnyArray, Float64Array, slices
 from inlink.base.checked import is_remembered, remember
 from inlink.base.declare import Parameter, checked, plain
 from inlink.base.folder import Folder, building
@@ -474,7 +474,7 @@ class Ranking:
 
     def items(self) -> Iterator[tuple[str | int, float]]:
         """The name (or number, if there are no names) and the value of each node, in the order of the nodes."""
-        parts = (self.values[start : start + _BATCH].tolist() for start in range(0, len(self), _BATCH))
+        parts = (self.values[part].tolist() for part in slices(len(self), _BATCH))
         return zip(self, chain.from_iterable(parts), strict=True)
 
     def to_dict(self) -> dict[str | int, float]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO
 
 import numpy as np
 
-from inlink.base.arrays import Float64Array
+from inlink.base.arrays import Float64Array, slices
 from inlink.base.arrow import Column, capsule
 from inlink.base.extras import load
 from inlink.base.folder import atomic_file
@@ -106,8 +106,8 @@ def write_csv(
                 writer = csv.writer(_Lines(file), lineterminator="\n\r", quoting=quoting, delimiter=delimiter)
                 if not plain:
                     writer.writerow(["node"] + (["name"] if named else []) + list(columns))
-                for start in range(0, size, _BATCH):
-                    stop = min(start + _BATCH, size)
+                for batch in slices(size, _BATCH):
+                    start, stop = batch.start, batch.stop
                     parts: list[Any] = [] if plain and named else [range(start, stop)]
                     if names is not None:
                         cells = names.column(start, stop)
@@ -183,9 +183,7 @@ def _schema(names: Names | None, columns: Columns, meta: dict[str, Any]) -> "pya
     pa = load("pyarrow", "arrow", "an Arrow table")
     fields = [pa.field("node", pa.uint32())]
     if names is not None:
-        blocks = (names.column(low, min(low + _BATCH, len(names))) for low in range(0, len(names), _BATCH))
-        text = all(block.is_utf8() for block in blocks)
-        fields.append(pa.field("name", pa.large_string() if text else pa.large_binary()))
+        fields.append(pa.field("name", pa.large_string() if names.is_utf8() else pa.large_binary()))
     fields += [pa.field(name, pa.float64()) for name in columns]
     return pa.schema(fields, metadata={_KEY: json.dumps(meta).encode()})
 
@@ -196,12 +194,11 @@ def _batches(
     pa = load("pyarrow", "arrow", "an Arrow table")
     text = names is not None and pa.types.is_large_string(schema.field("name").type)
     size = len(next(iter(columns.values())))
-    for start in range(0, size, _BATCH):
-        stop = min(start + _BATCH, size)
-        arrays = [pa.array(np.arange(start, stop, dtype=np.uint32))]
+    for batch in slices(size, _BATCH):
+        arrays = [pa.array(np.arange(batch.start, batch.stop, dtype=np.uint32))]
         if names is not None:
-            arrays.append(to_arrow(names.column(start, stop), text=text))
-        arrays += [pa.array(np.ascontiguousarray(column[start:stop])) for column in columns.values()]
+            arrays.append(to_arrow(names.column(batch.start, batch.stop), text=text))
+        arrays += [pa.array(np.ascontiguousarray(column[batch])) for column in columns.values()]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 

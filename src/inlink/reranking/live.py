@@ -45,7 +45,15 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from inlink.base.arrays import AnyArray, Float32Array, Float64Array, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.arrays import (
+    AnyArray,
+    Float32Array,
+    Float64Array,
+    UInt8Array,
+    UInt32Array,
+    UInt64Array,
+    slices,
+)
 from inlink.errors import DamageError, ParameterError
 from inlink.reranking.kernels.push import (
     PILES,
@@ -433,8 +441,8 @@ class _Crawl:
 
     def slices(self, between: Callable[[], None] | None) -> Iterator[tuple[UInt32Array, UInt64Array]]:
         """Yield slices of pages and places. Each slice is a few milliseconds of work."""
-        for low in range(0, len(self.pages), SLICE):
-            yield self.pages[low : low + SLICE], self.places[low : low + SLICE]
+        for part in slices(len(self.pages), SLICE):
+            yield self.pages[part], self.places[part]
             if between is not None:
                 between()
 

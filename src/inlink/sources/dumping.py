@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from inlink.base.arrays import AnyArray, BoolArray, Float32Array, Float64Array, UInt64Array
+from inlink.base.arrays import AnyArray, BoolArray, Float32Array, Float64Array, UInt64Array, slices
 from inlink.base.strings import Strings, bytes_in
 from inlink.sources.write import as_text, in_quotes, join_columns, join_rows
 from inlink.store.blocks import (
@@ -102,11 +102,9 @@ def link_lines(
     """
     if not aduana and first_row == 1:
         yield b"from\tto\tanchor\n" if anchors else b"from\tto\n", 0
-    end = pages.tally.rows + 1
-    for row in range(first_row, end, rows):
-        last = min(row + rows, end)
+    for part in slices(pages.tally.rows + 1, rows, first_row):
         lines = []
-        for sources, targets, _ in arcs_of(pages, row, last):
+        for sources, targets, _ in arcs_of(pages, part.start, part.stop):
             if not len(sources):
                 continue
             cells = [_named(pages, ends) if urls else as_text(ends) for ends in (sources, targets)]
@@ -115,7 +113,7 @@ def link_lines(
                 texts = texts.safe_cells() if safe_cells else texts
                 cells.append(in_quotes(texts, texts.count(bytes_in(b'"')) > 0))
             lines.append(join_rows(*_row(cells, aduana)))
-        yield b"".join(lines), last - row
+        yield b"".join(lines), part.stop - part.start
 
 
 def raw_link_lines(
@@ -133,10 +131,8 @@ def raw_link_lines(
     """
     if first_row == 1:
         yield b"from\tto\turl\tanchor\tplace\trel\n", 0
-    end = pages.tally.rows + 1
-    for row in range(first_row, end, rows):
-        last = min(row + rows, end)
-        crawled, places = crawled_rows(pages, row, last)
+    for part in slices(pages.tally.rows + 1, rows, first_row):
+        crawled, places = crawled_rows(pages, part.start, part.stop)
         cells: list[list[str]] = [[] for _ in range(6)]
         name = pages.url if urls else str
         for page, place in zip(crawled.tolist(), places.tolist(), strict=True):
@@ -148,7 +144,7 @@ def raw_link_lines(
         columns = [Strings.of(texts) for texts in cells]
         columns[3] = columns[3].safe_cells() if safe_cells else columns[3]
         columns[3] = in_quotes(columns[3], columns[3].count(bytes_in(b'"')) > 0)
-        yield join_rows(*_row(columns)) if cells[0] else b"", last - row
+        yield join_rows(*_row(columns)) if cells[0] else b"", part.stop - part.start
 
 
 def item_lines(pages: Pages, *, latest: bool = False) -> Iterator[tuple[bytes, int]]:

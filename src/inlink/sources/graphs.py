@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from inlink.base.arrays import UInt32Array, UInt64Array
+from inlink.base.arrays import UInt32Array, UInt64Array, slices
 from inlink.graph.batches import ArcBatch
 from inlink.graph.graph import Graph
 from inlink.graph.part import NAMES, ArcBlock, NameBlock, PartHeader
@@ -79,16 +79,14 @@ class GraphPart:
         """The names in byte order."""
         names = self._graph.names
         if names is not None:
-            for start in range(0, len(names), NAMES):
-                column = names.column(start, min(start + NAMES, len(names)))
+            for _, column in names.columns(NAMES):
                 yield NameBlock(column.text, column.offsets)
 
     def degrees(self) -> Iterator[tuple[UInt64Array, UInt64Array]]:
         """All nodes, and the number of arcs of each."""
         degrees = self._graph.outdegrees
-        for low in range(0, self._graph.num_nodes, _BLOCK):
-            high = min(low + _BLOCK, self._graph.num_nodes)
-            yield np.arange(low, high, dtype=np.uint64), degrees[low:high].astype(np.uint64)
+        for part in slices(self._graph.num_nodes, _BLOCK):
+            yield np.arange(part.start, part.stop, dtype=np.uint64), degrees[part].astype(np.uint64)
 
     def arcs(self) -> Iterator[ArcBlock]:
         """The arcs in order."""

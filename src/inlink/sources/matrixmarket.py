@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from inlink.base.arrays import slices
 from inlink.base.extras import load
 from inlink.base.opening import head, place_of
 from inlink.base.table import counted
@@ -165,7 +166,6 @@ def _batches(path: Path, matrix: Any) -> Iterator[ArcBatch]:
     weighted = len(values) and not (values == 1).all()
     if weighted:
         check_weights(values, f"{path}")
-    for low in range(0, len(rows), _ARCS):
-        part = slice(low, low + _ARCS)
+    for part in slices(len(rows), _ARCS):
         weights = values[part].astype(np.float64) if weighted else None
         yield ArcBatch(rows[part].astype(np.uint32), columns[part].astype(np.uint32), None, weights)

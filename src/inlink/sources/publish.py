@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from inlink.base.arrays import AnyArray, Float64Array, UInt32Array
+from inlink.base.arrays import AnyArray, Float64Array, UInt32Array, slices
 from inlink.base.extras import load
 from inlink.base.folder import new_folder
 from inlink.base.memory import require_memory
@@ -214,8 +214,7 @@ def _fields(pa: Any, graph: Graph, ends: Iterable[str]) -> list["pyarrow.Field"]
     names = graph.names
     if names is None:
         return []
-    parts = (names.column(low, min(low + _ARCS, len(names))) for low in range(0, len(names), _ARCS))
-    kind = pa.string() if all(part.is_utf8() for part in parts) else pa.binary()
+    kind = pa.string() if names.is_utf8() else pa.binary()
     return [pa.field(end, kind, nullable=False) for end in ends]
 
 
@@ -325,8 +324,8 @@ def _write_nodes(
         track("writing nodes", graph.num_nodes, "nodes") as task,
         _Table(folder, NODES, pa.schema(fields), by, metadata) as table,
     ):
-        for low in range(0, graph.num_nodes, _NODES):
-            block = np.arange(low, min(low + _NODES, graph.num_nodes), dtype=np.uint32)
+        for places in slices(graph.num_nodes, _NODES):
+            block = np.arange(places.start, places.stop, dtype=np.uint32)
             for part in _row_groups(names, _NODES, block if order is None else order[block]):
                 ids = block[part]
                 nodes = ids if order is None else order[ids]

@@ -19,7 +19,7 @@ from typing import IO, Any, NoReturn, Unpack, cast
 import msgspec
 import numpy as np
 
-from inlink.base.arrays import AnyArray, BoolArray, UInt32Array
+from inlink.base.arrays import AnyArray, BoolArray, UInt32Array, slices
 from inlink.base.declare import keywords
 from inlink.base.extras import load
 from inlink.base.folder import atomic_file
@@ -218,8 +218,8 @@ def anchors_in(graph: Graph, path: Path) -> Callable[[UInt32Array, UInt32Array],
 
 def node_blocks(graph: Graph) -> Iterator[tuple[int, int]]:
     """Yield the first node of each block of nodes, and the node behind it."""
-    for low in range(0, graph.num_nodes, ARCS):
-        yield low, min(low + ARCS, graph.num_nodes)
+    for part in slices(graph.num_nodes, ARCS):
+        yield part.start, part.stop
 
 
 def as_text(values: AnyArray) -> Strings:
@@ -313,8 +313,8 @@ def from_one(nodes: UInt32Array) -> Strings:
 
 def write_names(names: Names, file: IO[bytes]) -> None:
     """Write a name per line."""
-    for low in range(0, len(names), ARCS):
-        file.write(join_rows(names.column(low, min(low + ARCS, len(names))), b"\n"))
+    for _, column in names.columns():
+        file.write(join_rows(column, b"\n"))
 
 
 # -- what a format can hold ----------------------------------------------------------------------------------
@@ -323,10 +323,9 @@ def write_names(names: Names, file: IO[bytes]) -> None:
 def refuse_bytes(path: Path, names: Names | None, wrong: bytes, what: str, remedy: str) -> None:
     """Refuse names that contain one of the wrong bytes."""
     table = bytes_in(wrong)
-    for low in range(0, len(names or ()), ARCS):
-        assert names is not None
-        rows = np.flatnonzero(names.column(low, min(low + ARCS, len(names))).count(table))
-        if len(rows):
+    for low, column in () if names is None else names.columns():
+        if len(rows := np.flatnonzero(column.count(table))):
+            assert names is not None
             refuse(path, names, low + int(rows[0]), what, remedy)
 
 
@@ -441,14 +440,6 @@ def in_quotes(cells: Strings, odd: BoolArray) -> Strings:
 # -- tables --------------------------------------------------------------------------------------------------
 
 
-def all_utf8(names: Names) -> bool:
-    """Return whether all names are UTF-8."""
-    for low in range(0, len(names), ARCS):
-        if not names.column(low, min(low + ARCS, len(names))).is_utf8():
-            return False
-    return True
-
-
 def _about(graph: Graph) -> dict[str, Any]:
     """Return the description of a graph, for the tables that it is written to."""
     where = {"source": None if graph.path is None else str(graph.path), "sources": graph.meta.get("sources")}
@@ -462,7 +453,7 @@ def write_parquet(
     texts = anchors_in(graph, path) if anchors else None
     pa, pq = load("pyarrow", "arrow", "Parquet"), load("pyarrow.parquet", "arrow", "Parquet")
     names, beside = graph.names, nodes_beside(path)
-    text = names is not None and all_utf8(names)
+    text = names is not None and names.is_utf8()
     kind = pa.uint32() if names is None else pa.large_string() if text else pa.large_binary()
     fields = [pa.field("source", kind, False), pa.field("target", kind, False)]
     if graph.out_rows.weights is not None:

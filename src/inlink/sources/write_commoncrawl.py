@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from inlink.base.arrays import AnyArray, UInt32Array
+from inlink.base.arrays import AnyArray, UInt32Array, slices
 from inlink.base.folder import atomic_file
 from inlink.base.strings import Strings
 from inlink.errors import OutputError, ParameterError
@@ -123,8 +123,8 @@ def _hosts(graph: Graph) -> AnyArray | None:
 
 
 def _blocks(*arrays: AnyArray) -> Iterator[tuple[AnyArray, ...]]:
-    for low in range(0, len(arrays[0]), write.ARCS):
-        yield tuple(array[low : low + write.ARCS] for array in arrays)
+    for part in slices(len(arrays[0]), write.ARCS):
+        yield tuple(array[part] for array in arrays)
 
 
 def _write(

@@ -18,10 +18,8 @@ from inlink.errors import OutputError
 from inlink.graph.graph import Graph
 from inlink.graph.names import Names
 from inlink.sources.write import (
-    ARCS,
     Columns,
     Written,
-    all_utf8,
     arc_rows,
     as_text,
     from_one,
@@ -106,13 +104,12 @@ def _check_xml(path: Path, names: Names | None) -> None:
     refuse_bytes(path, names, bytes(set(range(32)) - set(b"\t\n\r")), what, _REMEDY)
     if names is None:
         return
-    for low in range(0, len(names), ARCS):
-        part = names.column(low, min(low + ARCS, len(names)))
+    for low, part in names.columns():
         # U+FFFE and U+FFFF.
         for node in np.flatnonzero(part.count(bytes_in(b"\xbe\xbf"))).tolist():
             if re.search(b"\xef\xbf[\xbe\xbf]", names.raw(low + node)):
                 refuse(path, names, low + node, what, _REMEDY)
-    if not all_utf8(names):
+    if not names.is_utf8():
         node = next(k for k in range(len(names)) if isinstance(text_or_blob(names.raw(k)), bytes))
         refuse(path, names, node, "is not UTF-8, as XML requires", _REMEDY)
 

@@ -11,7 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from inlink.base.arrays import AnyArray, Float64Array, Int64Array, UInt8Array, UInt32Array, UInt64Array
+from inlink.base.arrays import (
+    AnyArray,
+    Float64Array,
+    Int64Array,
+    UInt8Array,
+    UInt32Array,
+    UInt64Array,
+    slices,
+)
 from inlink.base.strings import Strings
 from inlink.store.facts import place_named
 from inlink.store.format import HEAD_SIZE, MERGE, NO_PAGE, Head, VisitRecord, size_of
@@ -257,7 +265,7 @@ def fact_columns(pages: Pages, visits: UInt64Array) -> dict[str, AnyArray]:
 def num_links(pages: Pages, first_row: int = 1, end_row: int | None = None) -> int:
     """Return the number of links of the latest visits in rows ``first_row``, …, ``end_row`` - 1 of answered pages."""
     _, places = crawled_rows(pages, first_row, end_row)
-    parts = (places[k : k + ARCS] for k in range(0, len(places), ARCS))
+    parts = (places[part] for part in slices(len(places), ARCS))
     return sum(
         int(fields_at(pages.frames.at(part), part, Head, "listed").sum(dtype=np.int64)) for part in parts
     )

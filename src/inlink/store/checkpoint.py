@@ -32,7 +32,7 @@ import numpy as np
 from isal.isal_zlib import crc32
 
 import inlink
-from inlink.base.arrays import AnyArray, UInt32Array
+from inlink.base.arrays import AnyArray, UInt32Array, slices
 from inlink.base.checked import is_remembered, remember
 from inlink.base.columns import PAGE_SIZE, is_reserved, map_file
 from inlink.base.decoding import converted
@@ -291,8 +291,8 @@ class Checkpoint:
             check = crc32(stretches[0].view(np.uint8)[:at].data) if at else 0
         for stretch in stretches:
             raw = stretch.view(np.uint8)[skipped:]
-            for begin in range(0, len(raw), _BLOCK):
-                block = raw[begin : begin + _BLOCK].data
+            for part in slices(len(raw), _BLOCK):
+                block = raw[part].data
                 if self._preadv(name, block, at) != len(block):
                     raise self._refused(f"`{name}` ends too early")
                 check, at = check if known else crc32(block, check), at + len(block)
@@ -380,8 +380,8 @@ def _write(writer: FolderWriter, name: str, stretches: Sequence[AnyArray]) -> No
         return
     with writer.create(name, first.dtype) as file:
         for stretch in stretches:
-            for begin in range(0, len(stretch), _BLOCK):
-                file.append(stretch[begin : begin + _BLOCK])
+            for part in slices(len(stretch), _BLOCK):
+                file.append(stretch[part])
     if len(stretches) > 1:
         writer.write(
             f"{name}.sums", np.array([crc32(one.view(np.uint8).data) for one in stretches], np.uint32)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from inlink.base.arrays import slices
 from inlink.base.folder import new_folder
 from inlink.errors import FolderError
 from inlink.store.backup import copy_beside_log
@@ -422,8 +423,8 @@ class _Writer:
         """Exclude the pages whose URLs are lost, and record that all is synced up to here."""
         lost = np.array([page for page in self._lost if page not in self._merged], "<u4")
         reason = struct_of(ExcludedRecord).pack(len(LOST_REASON)) + LOST_REASON
-        for begin in range(0, len(lost), _AT_ONCE):
-            pages = lost[begin : begin + _AT_ONCE]
+        for part in slices(len(lost), _AT_ONCE):
+            pages = lost[part]
             self._mark(EXCLUDE, reason + pages.tobytes(), listed=len(pages))
         self._out.finish()
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from inlink.base.arrays import slices
 from inlink.base.table import counted
 from inlink.crawl.crawl import Crawl
 from inlink.crawl.queues import QueuedPage, is_key
@@ -167,8 +168,8 @@ async def list_urls(peer: Peer, asked: Any) -> AsyncIterator[Any]:
         pages = pages[skip : skip + left]
         skip = max(skip - search.found, 0)
         left -= len(pages)
-        for begin in range(0, len(pages), SHOWN):
-            some = pages[begin : begin + SHOWN]
+        for part in slices(len(pages), SHOWN):
+            some = pages[part]
             for row in await keeper.run(lambda opened, some=some: opened.queues.rows_of(some)):  # type: ignore[misc]
                 yield _item(row, keeper.name)
 

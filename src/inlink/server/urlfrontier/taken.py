@@ -6,6 +6,7 @@ import time
 from collections.abc import Generator
 from dataclasses import dataclass, field
 
+from inlink.base.arrays import slices
 from inlink.crawl.crawl import Crawl
 from inlink.crawl.questions.table import parts
 from inlink.crawl.queues import DiscoveredUrl, is_key
@@ -85,8 +86,8 @@ def take_in(opened: Crawl, puts: list[Put]) -> Generator[None, None, list[list[i
     """
     found = [discovered for put in puts for discovered in put.found]
     statuses: list[int] = []
-    for begin in range(0, len(found), AT_ONCE):
-        told = opened.queues.discover(found[begin : begin + AT_ONCE])
+    for part in slices(len(found), AT_ONCE):
+        told = opened.queues.discover(found[part])
         statuses += [OK if new else SKIPPED for new in told]
         if len(statuses) < len(found):
             yield
