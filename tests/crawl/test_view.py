@@ -320,6 +320,9 @@ def test_the_harvest_leaves_out_what_must_not_be_fetched(tmp_path, monkeypatch, 
         assert [point.by_discovery for point in curve.points] == [point.share for point in curve.points]
         crawl.failed(urls[3], status=410)
         assert crawl.standing().harvest == 1
+        # A page that was merged after its visit was fetched too.
+        crawl.crawled(urls[3], canonical_link=urls[1])
+        assert [point.fetched for point in parts(lambda _: crawl.view.harvest())[-1].points] == [1, 2]
 
 
 def test_top_of_a_stored_ranking(crawl, tmp_path):

@@ -217,7 +217,8 @@ def test_a_longer_delay_after_a_restart_counts_from_the_last_fetch(tmp_path):
 
 
 @pytest.mark.parametrize("limit", ["soft_rate", "hard_rate"])
-def test_the_temperature_of_a_crawl_rate_holds_over_a_restart(tmp_path, limit):
+def test_the_temperature_of_a_crawl_rate_holds_over_a_restart(tmp_path, monkeypatch, limit):
+    monkeypatch.setattr("inlink.frontier.restoring._AT_A_TIME", 5)
     clock = Clock()
     polite = {"delay": 0.0, "in_flight": 99, limit: 0.05, "rate_window": 100.0}
     with opened(tmp_path / "c", clock, politeness=polite) as crawl:

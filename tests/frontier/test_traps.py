@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from inlink import Crawl
 from inlink.frontier import traps
 from inlink.frontier.kernels import traps as kernels
 from inlink.frontier.traps import FACTORS, RULES, explain, line_codes
@@ -301,6 +302,15 @@ def test_session_ids_cost_something_each():
     urls = ["http://a.com/x", "http://a.com/x?PHPSESSID=1", "http://a.com/x;jsessionid=2?Sid=3"]
     assert codes(urls).tolist() == [0, 4, 8]
     assert explain(urls[1], YEAR) == [("session id", "1 session id(s)", pytest.approx(0.8**4))]
+
+
+def test_penalties_are_found_again_when_a_crawl_is_opened(tmp_path):
+    with Crawl(tmp_path / "c") as crawl:
+        crawl.seed([f"http://a.com/{k}{'/x' * (k % 20)}" for k in range(100)])
+        rows = crawl.view.order(100).rows
+    assert len({row.priority for row in rows}) > 5
+    with Crawl(tmp_path / "c") as crawl:
+        assert crawl.view.order(100).rows == rows
 
 
 def test_the_table_is_sound():

@@ -158,6 +158,12 @@ def test_weights_are_counts_where_they_are_whole():
     assert Graph.from_arcs([(0, 1)]).out_rows.weights is None
 
 
+def test_arcs_that_came_before_the_first_weight_count_once():
+    ends = [np.array(side, np.uint32) for side in ([0, 1], [1, 2], [2, 0], [0, 2])]
+    graph = build_graph([ArcBatch(*ends[:2]), ArcBatch(*ends[2:], weights=np.array([5.0, 7.0]))])
+    assert out_arcs(graph) == {(0, 1): 1, (1, 2): 1, (2, 0): 5, (0, 2): 7}
+
+
 def test_crawled_nodes_are_remembered():
     names = pa.array(["b", "a", "c"])
     zero, rest = np.zeros(2, np.uint32), np.array([1, 2], np.uint32)

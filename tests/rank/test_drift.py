@@ -198,6 +198,10 @@ def test_each_step_is_that_of_a_direct_solve(case, tol, linkers, large):
         assert (row.before is not None, row.after is not None) == (row.node in a.nodes, row.node in b.nodes)
         for end, value in ((row.before, values[0]), (row.after, values[-1])):
             assert end is None or inside(end, value)
+        ranked = [
+            abs(reason.change.middle) for reason in row.reasons if reason.text != "all other links to it"
+        ]
+        assert ranked == sorted(ranked, reverse=True)
         for reason in row.reasons:
             assert reason.change.low > 0 or reason.change.high < 0
             if reason.linker is not None:

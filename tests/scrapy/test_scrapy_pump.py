@@ -4,11 +4,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
+import msgspec
 import pytest
 
 from inlink.errors import StoreError
 from inlink.protocol import Crawled, HostDelay, Receipt, Task
-from inlink.scrapy.pump import Pump, Told
+from inlink.scrapy.pump import LONGEST_LOOK, Pump, Told
 from memoryclient import MemoryClient
 from patience import PATIENCE
 
@@ -110,6 +111,26 @@ def test_a_dry_crawl_is_not_asked_at_each_turn():
         await door.pump.close()
 
     pumping(work)
+
+
+@pytest.mark.parametrize(("elsewhere", "delayed"), [(0, 0.0), (1, LONGEST_LOOK)])
+def test_a_reply_is_delayed_only_for_work_of_others_and_while_no_task_is_held(elsewhere, delayed):
+    waits = []
+
+    class Shared(MemoryClient):
+        async def next(self, count, wait=0.0):
+            waits.append(wait)
+            return msgspec.structs.replace(await super().next(count), out_elsewhere=elsewhere)
+
+    async def work(door: Door) -> None:
+        await door.settled()
+        for url in (A, B):
+            door.pump.seed(url)
+            await door.settled()
+        await door.pump.close()
+
+    pumping(work, Shared(), ahead=3)
+    assert waits == [0.0, delayed, 0.0]
 
 
 def test_closing_hands_in_what_is_left_and_asks_for_nothing():

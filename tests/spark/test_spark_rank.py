@@ -100,6 +100,8 @@ def test_blocks_of_rows_and_of_arcs_are_equal_and_solve_the_equation(
     exact = inlink.pagerank(graph, tol=1e-13, personalization=personal).values
     x, _, bound = rounds.gauss_seidel(cluster, start, 1e-10, 1000)
     assert abs(x - exact).sum() <= min(bound, 1e-10) + 1e-13
+    x, done, _ = rounds.gauss_seidel(cluster, start, None, 0)
+    assert (x.tolist(), done) == ([1 / n] * n, 0)
 
 
 def test_a_block_with_a_source_that_does_not_link_is_refused():

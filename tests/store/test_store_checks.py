@@ -74,6 +74,7 @@ def test_a_sound_log_is_its_frames(tmp_path: Path):
     assert all(one.head is not None and not one.fault for one in found)
     assert [one.head.kind for one in found][-1] == layout.SYNCED
     assert synced_of(found[-1].head) == found[-1].begin
+    assert synced_of(found[-1].head._replace(place=1 << 33, unsynced=layout.MOST_UNSYNCED)) == 0
     assert [one.head.number for one in found] == list(range(7))
 
 
