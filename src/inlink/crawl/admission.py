@@ -46,6 +46,7 @@ class Admission:
         """The reason why each page must not be fetched; None if it may be fetched."""
         if not self.unchecked or int(pages.min(initial=self.unchecked)) >= self.unchecked:
             return [None] * len(pages)
+        assert self.journal.rules is not None
         return refused_by(self.journal.rules, self.pages, pages)
 
     def take(self, count: int, now: float) -> tuple[UInt32Array, UInt32Array]:
@@ -137,10 +138,8 @@ class Admission:
         return kept
 
 
-def refused_by(rules: Rules | None, pages: Pages, numbers: UInt32Array) -> list[str | None]:
+def refused_by(rules: Rules, pages: Pages, numbers: UInt32Array) -> list[str | None]:
     """The reasons why rules refuse the pages with these numbers; None for a page that they allow."""
-    if not rules:
-        return [None] * len(numbers)
     return [
         rules.verdict(url, depth)
         for url, depth in zip(pages.urls(numbers), pages.depths[numbers].tolist(), strict=True)
