@@ -17,7 +17,7 @@ from inlink.errors import InputError, ParameterError, UnknownNodeError
 from inlink.frontier.policies import Policy
 from inlink.frontier.revisit import FixedInterval
 from inlink.replaying.measures import Curve
-from inlink.replaying.play import ReplayTask, play
+from inlink.replaying.play import ReplayTask, memory_folder, play
 from inlink.replaying.recording import web_of_crawl
 from inlink.replaying.web import web_of_graph, with_noise
 from strategies import arcs
@@ -542,3 +542,9 @@ def test_a_difference_is_certain_beyond_two_standard_errors_of_ten_sets(tree, di
         for run in result.runs
     ]
     assert msgspec.structs.replace(result, runs=runs).paired("opic").is_certain == is_certain
+
+
+def test_a_crawl_is_in_memory_if_twice_its_size_is_left(tmp_path, monkeypatch):
+    monkeypatch.setattr("inlink.replaying.play.MEMORY", tmp_path)
+    monkeypatch.setattr("inlink.replaying.play.memory_left", lambda: 100)
+    assert [memory_folder(size) == tmp_path for size in (50, 51)] == [True, False]
