@@ -175,7 +175,7 @@ class Intake:
             try:
                 # The keeper runs a generator step by step, and returns its result.
                 result: Any = await self.keeper.change(lambda crawl: take_in(crawl, puts))
-                return result
+                return result  # type: ignore[no-any-return]
             except BusyError as error:
                 fault = error
                 if self.keeper.ending:
