@@ -16,7 +16,7 @@ import pytest
 from inlink.errors import ParameterError
 from inlink.server import connection, logins, run
 from inlink.server.bodies import MOST_OF_STRANGERS
-from inlink.server.connection import MOST_FIELDS, MOST_HEAD, Strangers, peer_of
+from inlink.server.connection import MOST_FIELDS, MOST_HEAD, Strangers, _Joined, peer_of
 from inlink.server.run import Options, _tls, serve
 from inlink.server.selfsigned import make
 from inlink.server.tokens import Tokens
@@ -252,7 +252,7 @@ def test_a_peer_that_was_cut_off_waits_and_others_do_not(server, monkeypatch):
 
 def test_a_reply_to_a_client_that_has_gone_is_no_error(server, monkeypatch, caplog):
     """A reply is written in a later turn of the event loop than the one in which it was given."""
-    write, written = connection._Joined.write, threading.Event()
+    write, written = _Joined.write, threading.Event()
 
     def write_later(transport, data):
         transport.abort()
@@ -261,7 +261,7 @@ def test_a_reply_to_a_client_that_has_gone_is_no_error(server, monkeypatch, capl
         loop.call_later(0.02, written.set)
 
     with monkeypatch.context() as patch, connect(server, "127.0.3.4") as client:
-        patch.setattr(connection._Joined, "write", write_later)
+        patch.setattr(_Joined, "write", write_later)
         client.sendall(GET + b"\r\n")
         assert read(client) == b""
         assert written.wait(PATIENCE)
