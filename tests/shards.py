@@ -89,6 +89,10 @@ class Shards:
         process.kill()
         finish(process)
 
+    def pid(self, k: int) -> int:
+        """The process of shard ``k``."""
+        return self._processes[k].pid
+
     def states(self) -> Counter[str]:
         """The number of pages in each state at their owners, once all shards have ended."""
         states: Counter[str] = Counter()
@@ -209,7 +213,11 @@ class Proxy:
         with contextlib.suppress(OSError):
             while True:
                 near = self._listener.accept()[0]
-                far = socket.create_connection(("127.0.0.1", self._target))
+                try:
+                    far = socket.create_connection(("127.0.0.1", self._target))
+                except ConnectionError:
+                    near.close()
+                    continue
                 self._sockets += [near, far]
                 for source, target in ((near, far), (far, near)):
                     threading.Thread(target=self._forward, args=(source, target), daemon=True).start()
