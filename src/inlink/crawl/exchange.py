@@ -10,8 +10,8 @@ have lost numbers that it has shown. It knows this by the first cursor that it i
 
 **Ranks.** Ranks are not normalised: x = d·Pᵀx + (1 − d)·v, so the links of a shard add their part to a page, whoever
 owns the page. The owner takes this part as b (:mod:`inlink.reranking.live`) and adds it to the page's priority at once.
-A part is sent again when it has changed by a tenth. The sender remembers which parts it has sent. If a reply was lost,
-it sends all of them again.
+A part is sent again when it has changed by a tenth, and at rest when it has changed by 10⁻⁴. The sender remembers which
+parts it has sent. If a reply was lost, it sends all of them again.
 """
 
 from collections import defaultdict
@@ -36,8 +36,11 @@ from inlink.urls.shards import Shard
 MOST_PAGES, MOST_BYTES = 5000, 4 << 20
 """Maximum number of pages in a reply, and of bytes of their data."""
 
-CHANGE = 0.1
-"""A rank is sent again if it changed by more than this share."""
+CHANGE, CHANGE_AT_REST = 0.1, 1e-4
+"""A rank is sent again if it changed by more than this share: while pages are crawled, and at rest."""
+
+REST_SECONDS = 30.0
+"""A shard is at rest if no page has been crawled for the first time for so long."""
 
 _LOOKED_THROUGH = 1 << 18
 """Maximum number of pages that a call looks through: for new pages, and for ranks."""
@@ -83,6 +86,8 @@ class Exchange:
         self._askers: defaultdict[int, _Asker] = defaultdict(_Asker)
         # The shards whose cursors fit this log, and the number of pages in it when it was opened.
         self._fitting, self._opened = set[int](), journal.pages.num_pages
+        # The number of pages with answers, and since when it is the same.
+        self._answered, self._since = -1, 0.0
 
     @cached_property
     def _others(self) -> defaultdict[int, OtherShard]:
@@ -192,9 +197,16 @@ class Exchange:
         begin = asker.place if asker.place < len(asker.owned) else 0
         asker.place = begin + _LOOKED_THROUGH
         ranks, sent = self._given(asker.owned[begin : asker.place]), asker.sent[begin : asker.place]
-        changed = np.flatnonzero(_differ(ranks, sent, CHANGE))
+        changed = np.flatnonzero(_differ(ranks, sent, self._change()))
         sent[changed] = ranks[changed]
         return (changed + begin).astype(np.uint32), ranks[changed]
+
+    def _change(self) -> float:
+        """The share by which a rank must have changed to be sent again."""
+        answered, now = self._pages.tally.rows, self._journal.tick()
+        if answered != self._answered:
+            self._answered, self._since = answered, now
+        return CHANGE_AT_REST if now - self._since >= REST_SECONDS else CHANGE
 
     def _given(self, pages: UInt32Array) -> Float32Array:
         """What the links of this shard give to pages, float32[n]; 0 if the policy is not by PageRank."""
@@ -257,7 +269,8 @@ class Exchange:
                 new += added
             before = np.concatenate([other.ranks[places], np.zeros(len(pages))])
             after = np.concatenate([ranks, np.array([page.rank for page in batch.pages], np.float32)])
-            differ = _differ(after, before, CHANGE / 2)
+            # After a lost reply, all ranks come again.
+            differ = _differ(after, before, CHANGE_AT_REST / 2)
             flows = np.empty(int(differ.sum()), FLOW)
             flows["page"] = np.concatenate([other.pages[places], pages])[differ]
             flows["amount"] = (after - before)[differ]
