@@ -1,10 +1,12 @@
 """Several Scrapy spiders on one crawl behind a server."""
 
+import asyncio
 import contextlib
 import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,8 @@ from typing import Any
 import pytest
 
 import inlink
-from patience import finish
+from crawlstrategies import frontier_in
+from patience import PATIENCE, finish, wait_until
 from served import Served, served
 from sites import Answer, Site, html, spacing, web
 from spiderruns import Quiet, Ran, Walker, crawl, crawl_together
@@ -62,13 +65,24 @@ def test_an_idle_spider_waits_while_others_work(tmp_path):
     gate = threading.Event()
 
     def slow(_: Any) -> Answer:
-        gate.wait(60)
+        gate.wait(PATIENCE)
         return html("/a", "/b", "/c", "/d")
 
-    pages = {"/": slow, **{f"/{name}": html(delay=0.2) for name in "abcd"}}
+    pages = {"/": slow, **{f"/{name}": html(delay=0.5) for name in "abcd"}}
     with Site(pages) as site, served(tmp_path / "c", politeness={"delay": 0.0, "in_flight": 4}) as server:
         server.crawl("POST", "seeds", {"urls": [site.url("/")]})
-        opener = threading.Timer(2.5, gate.set)
+
+        def sessions() -> int:
+            count = server.site.keepers["c"].run(lambda crawl: len([*frontier_in(crawl).sessions]))
+            return asyncio.run_coroutine_threadsafe(count, server.loop).result()
+
+        def open_gate() -> None:
+            wait_until(lambda: sessions() == 2, "both spiders")
+            # The one without a page is idle by then.
+            time.sleep(1)
+            gate.set()
+
+        opener = threading.Thread(target=open_gate)
         opener.start()
         runs = [(Quiet, Path("nowhere"), "/", None, {**REMOTE, "INLINK_CRAWL": crawl_of(server)})] * 2
         runs = [(*run[:4], {**run[4], "CONCURRENT_REQUESTS": 1, "INLINK_MAX_WAIT": 0}) for run in runs]
