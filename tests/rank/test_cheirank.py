@@ -17,6 +17,14 @@ def test_it_is_pagerank_of_the_reversed_graph_and_the_bound_holds(a: Arcs, c: fl
     assert ranking.error_bound <= 1e-8
 
 
+@given(arcs(min_nodes=1, weighted=True), st.data())
+def test_personalized_and_weighted(a: Arcs, data):
+    r = data.draw(st.lists(st.floats(0, 10), min_size=a.num_nodes, max_size=a.num_nodes).filter(any))
+    ranking = cheirank(a.graph(), personalization=r, tol=1e-9)
+    theirs = exact(a.dense().T, 0.85, np.array(r) / max(r))
+    assert np.abs(ranking.values - theirs).sum() <= ranking.error_bound + 1e-12
+
+
 def test_it_is_kept_with_the_graph_that_was_given(tmp_path):
     graph = Graph.from_arcs([("index", "a"), ("index", "b"), ("a", "b")], into=tmp_path / "g")
     ranking = cheirank(graph, personalization={"b": 1.0}, start={"index": 1.0}, tol=1e-10)
