@@ -55,6 +55,27 @@ def test_threads_may_decode_a_struct_for_the_first_time_together():
     assert (done.returncode, done.stdout) == (0, "ended\n"), done.stderr[-500:]
 
 
+_FORKED = """
+import os, signal, sys, threading
+from inlink.base import decoding
+
+with decoding._describing:
+    threading.Timer(0.5, decoding._describing.release).start()
+    child = os.fork()
+    if not child:
+        signal.alarm(60)
+        print(decoding.decoded(b"[1]", list[int]), flush=True)
+        os._exit(0)
+    print(os.waitpid(child, 0)[1], flush=True)
+    decoding._describing.acquire()
+"""
+
+
+def test_a_child_of_a_fork_gets_no_lock_that_nobody_releases():
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", _FORKED], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "[1]\n0\n"), done.stderr[-500:]
+
+
 def test_errors_and_options_are_those_of_msgspec():
     class Number(msgspec.Struct):
         n: int

@@ -365,7 +365,7 @@ def test_a_shard_that_dies_between_a_task_and_its_answer_costs_that_answer_only(
         ]
         with pytest.raises(ServerError, match=rf"{fleet.urls[1]} .*\(done at 2 of 3 shards\)"):
             crawl.report(answers)
-        # The task of the redirect was in a receipt that nobody got.
+        # The report failed, so its receipt with the task of the redirect was not returned.
         assert set(all_tasks(crawl, 2)) == {f"{ONE}a", f"{THREE}a"}
         assert crawl.find("a$").searched == 4
         assert list(crawl.missing) == [2]

@@ -31,13 +31,13 @@ pytestmark = [
 OF_HOST = 100
 """Pages of a host."""
 HELD = 1000
-"""Tasks that a spider holds at most."""
+"""Maximum number of tasks that a spider holds."""
 AT_ONCE = 200
-"""Tasks that a spider asks for."""
+"""Number of tasks that a spider asks for."""
 
 
 def generated(pages: int, seed: int) -> UInt32Array:
-    """The links of each page: 12, of which about 30% lead to other hosts. All pages can be reached from page 0."""
+    """Make 12 links for each page. A third of them lead to other hosts. Page 0 leads to all pages."""
     dice = np.random.default_rng(seed)
     page = np.arange(pages)[:, None]
     own = page // OF_HOST * OF_HOST + dice.zipf(1.3, (pages, 12)) % OF_HOST
@@ -81,7 +81,7 @@ def spider(url: str, name: str, folder: Path) -> None:
 
 
 class Trial:
-    """The spiders of a trial, and what they have fetched."""
+    """The spiders of a trial and the pages that they fetched."""
 
     def __init__(self, folder: Path, url: str) -> None:
         self._folder, self._url = folder, url
@@ -121,7 +121,7 @@ def full_disk(pid: int, folder: Path) -> Iterator[None]:
 
 
 def resident(pid: int) -> int:
-    """Resident bytes of a process that are not of files."""
+    """Resident memory of a process in bytes, without mapped files."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return 1024 * int(next(line.split()[1] for line in lines if line.startswith("RssAnon")))
 

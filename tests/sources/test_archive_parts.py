@@ -207,7 +207,7 @@ def test_a_worker_that_dies_in_a_merge_is_told_and_the_same_command_goes_on(craw
 
 @pytest.mark.slow
 def test_parts_that_no_job_has_reported_stay(crawl):
-    """Tasks of a cluster are reported together, so one that fails hides what the others have done."""
+    """A cluster reports its tasks together. If a task fails, the parts of the other tasks are not reported."""
     whole = in_one(crawl)
 
     def fails(jobs):

@@ -363,7 +363,7 @@ class _Reader:
         return piece
 
     def resync(self) -> bool:
-        """Drop the buffer, and go on at the next gzip member. Return False if there is none."""
+        """Discard the buffered bytes and find the next gzip member. Return whether there is one."""
         self.buffer, self.at = b"", 0
         return self.source.resync()
 

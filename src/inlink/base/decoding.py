@@ -4,6 +4,7 @@ msgspec describes a struct for itself when it first decodes one. If another thre
 uses the unfinished description, and the process dies. So descriptions are made here, one at a time.
 """
 
+import os
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -14,6 +15,10 @@ import msgspec
 T = TypeVar("T")
 
 _describing = threading.Lock()
+# A child of a fork must not get an unfinished description, or a lock that nobody releases.
+os.register_at_fork(
+    before=_describing.acquire, after_in_parent=_describing.release, after_in_child=_describing.release
+)
 
 
 @cache

@@ -303,7 +303,7 @@ def find(
 
 
 def _rows(parts: Matches, names: str, expression: str, count: int | None, seconds: float) -> Iterator[Row]:
-    """The rows, at most ``count``, sought for at most ``seconds``. If there are none, standard error says so."""
+    """Search for at most ``count`` rows within ``seconds``. Print a line on standard error if nothing matches."""
     stop, shown, known = time.monotonic() + seconds, 0, 0
     for rows, searched, known in parts:
         for row in rows:

@@ -468,7 +468,7 @@ class RemoteShards(RemoteView):
         try:
             outcomes = _values(results)
         except InlinkError:
-            # Nobody gets these receipts, so the next call of `next` returns the targets of redirects.
+            # The caller gets no receipts. The next call of `next` returns the tasks in them.
             taken = [part for part in results.values() if not isinstance(part, InlinkError)]
             self._ready += [receipt.task for part in taken for receipt in part if receipt.task is not None]
             raise

@@ -37,10 +37,10 @@ MOST_PAGES, MOST_BYTES = 5000, 4 << 20
 """Maximum number of pages in a reply, and of bytes of their data."""
 
 CHANGE, CHANGE_AT_REST = 0.1, 1e-4
-"""A rank is sent again if it changed by more than this share: while pages are crawled, and at rest."""
+"""Minimum relative change of a rank that is sent again: during the crawl, and at rest."""
 
 REST_SECONDS = 30.0
-"""A shard is at rest if no page has been crawled for the first time for so long."""
+"""A shard is at rest if it has crawled no new page for this number of seconds."""
 
 _LOOKED_THROUGH = 1 << 18
 """Maximum number of pages that a call looks through: for new pages, and for ranks."""
@@ -86,7 +86,7 @@ class Exchange:
         self._askers: defaultdict[int, _Asker] = defaultdict(_Asker)
         # The shards whose cursors fit this log, and the number of pages in it when it was opened.
         self._fitting, self._opened = set[int](), journal.pages.num_pages
-        # The number of pages with answers, and since when it is the same.
+        # The number of pages with answers, and the time of its last change.
         self._answered, self._since = -1, 0.0
 
     @cached_property
@@ -202,7 +202,7 @@ class Exchange:
         return (changed + begin).astype(np.uint32), ranks[changed]
 
     def _change(self) -> float:
-        """The share by which a rank must have changed to be sent again."""
+        """The minimum relative change of a rank that is sent again."""
         answered, now = self._pages.tally.rows, self._journal.tick()
         if answered != self._answered:
             self._answered, self._since = answered, now
@@ -269,7 +269,7 @@ class Exchange:
                 new += added
             before = np.concatenate([other.ranks[places], np.zeros(len(pages))])
             after = np.concatenate([ranks, np.array([page.rank for page in batch.pages], np.float32)])
-            # After a lost reply, all ranks come again.
+            # After a lost reply, the other shard sends all ranks again. Most of them have not changed.
             differ = _differ(after, before, CHANGE_AT_REST / 2)
             flows = np.empty(int(differ.sum()), FLOW)
             flows["page"] = np.concatenate([other.pages[places], pages])[differ]

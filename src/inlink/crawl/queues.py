@@ -296,7 +296,7 @@ class QueueDesk:
 
 
 class _Portion:
-    """Takes pages out of the frontier for one call, if ``slot`` is not None from this slot only."""
+    """Takes pages out of the frontier for one call. If ``slot`` is given, only its pages are taken."""
 
     def __init__(
         self, leasing: Leasing, per_queue: int, queues: int, slot: int | None, before: dict[int, int] | None

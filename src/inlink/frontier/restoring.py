@@ -141,7 +141,7 @@ def _find_traps(frontier: Frontier, first: int, end: int) -> None:
 
 
 def _restore_leases(frontier: Frontier) -> list[tuple[int, int]]:
-    """Put all open leases on the book; return the page and the slot of each lease that its page still has."""
+    """Put all open leases on the book; return the page and the slot of each current lease."""
     book, queue, pages = frontier.leases, frontier.queue, frontier.pages
     leases, found = pages.frames.open_leases(), []
     book.next_number, frontier.last_event = int(leases.following), float(leases.last_time)
@@ -269,7 +269,7 @@ def _lost_dates(pages: Pages) -> dict[int, float]:
 
 
 def _due_dates(pages: Pages) -> list[tuple[int, float]]:
-    """Pages whose due date from outside holds until an answer, reload or hint, and the dates; infinity is never."""
+    """Pages with a due date that a caller has set, and the dates. An answer, a reload or a hint ends the date."""
     places = np.array(pages.frames.of_kind(DUE), np.int64)
     if not len(places):
         return []

@@ -113,7 +113,7 @@ class Owners:
     def of(self, places: AnyArray) -> UInt16Array:
         """The numbers of the shards that own some names. Names that are not known yet are looked up."""
         owners = self._owners()
-        # Nearly always, all are known.
+        # Nearly always, all owners are known.
         if not (own := owners[places]).all():
             for place in np.unique(places[own == 0]).tolist():
                 owners[place] = owner_of(self._name(place), self._shard.count)

@@ -78,7 +78,10 @@ def plan_visit(frontier: Frontier, page: int, schedule: Schedule | None) -> None
 
 
 def _wait(schedule: Schedule, chain: list[tuple[float, int, float, int, int]], url: str) -> float:
-    """The seconds after which a schedule fetches a page again, by its visits, the latest first; infinity for never."""
+    """The seconds after which a schedule fetches a page again; infinity for never.
+
+    ``chain`` has the time, status, first crawl, number of crawls and of changes of each visit, the latest first.
+    """
     wait, interval, changed_at, last_changes = inf, 0.0, None, 0
     for time, status, first, crawls, changes in reversed(chain):
         modified = None if crawls == 1 else changes > last_changes

@@ -342,7 +342,7 @@ def _write_nodes(
 def _write_arcs(
     folder: Path, name: str, graph: Graph, order: UInt32Array | None, metadata: dict[str, str]
 ) -> list[dict[str, Any]]:
-    """Write the arcs by source, or with a transposed ``graph`` by target; return the index of the parts."""
+    """Write the arcs by source, or by target if ``graph`` is transposed. Return the index of the parts."""
     pa, names = load("pyarrow", "arrow", "Parquet"), graph.names
     fields = _fields(pa, graph, ("source", "target"))
     fields += [pa.field(name, pa.uint32(), nullable=False) for name in ("source_id", "target_id")]

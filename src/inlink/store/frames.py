@@ -254,7 +254,7 @@ class Frames:
         return frame.score, links, record.anchor_size, frame.payload[begin:end]
 
     def _list_end(self, place: int, flags: int, count: int) -> int:
-        """The byte of the payload of the visit at ``place`` at which its links and their scores end."""
+        """The end of the links and scores in the payload of the visit at ``place``."""
         log = self.at(np.array([place]))
         end = int(kernels.list_end(log, np.uint64(place))) - place - HEAD_SIZE
         return end + (4 * count if flags & HAS_SCORES else 0)
