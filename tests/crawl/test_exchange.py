@@ -1,7 +1,9 @@
 """Shards: pages and ranks go to their owner exactly once, whatever is lost between two shards."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from unittest.mock import Mock
 
 import numpy as np
@@ -23,6 +25,7 @@ from inlink.store import format as kinds
 from inlink.store.format import BY_SHARD, EXCLUDE, SEED
 from inlink.store.received import FLOW, Inflow, Received, other_shards
 from inlink.urls.shards import Shard, owner_of
+from shardworld import Views
 
 DAMPING = 0.85
 
@@ -429,12 +432,7 @@ def test_ranks_of_shards_at_rest_are_those_of_the_whole_web(fleet):
     seed = next(iter(web))
     shards.owner(seed).seed([seed])
     urls = sorted(shards.crawl(web))
-    place = {url: k for k, url in enumerate(urls)}
-    shares = np.zeros((len(urls), len(urls)))
-    for url in urls:
-        for link in web[url]:
-            shares[place[link], place[url]] = 1 / len(web[url])
-    exact = np.linalg.solve(np.eye(len(urls)) - DAMPING * shares, np.full(len(urls), 1 - DAMPING))
+    exact = _exact(web, urls)
     errors = []
     shards.exchange()
     shards.clock.advance(exchange.REST_SECONDS)
@@ -443,8 +441,7 @@ def test_ranks_of_shards_at_rest_are_those_of_the_whole_web(fleet):
             crawl.rerank()
             crawl.next(0)
         shards.exchange()
-        values = np.array([_rank(shards.owner(url), url) for url in urls])
-        errors.append(float(np.abs(values - exact).sum() / exact.sum()))
+        errors.append(_error(shards, urls, exact) / float(exact.sum()))
     assert errors[0] > 0.02
     # The bound of each shard's ranking is 1e-4, and each round leaves at most `DAMPING` of the error between them.
     assert errors[-1] < errors[0] * DAMPING**11 + 2e-3
@@ -454,6 +451,108 @@ def test_ranks_of_shards_at_rest_are_those_of_the_whole_web(fleet):
         before = frontier_in(crawl).policy.shares[pages].tobytes()
         shards.again(number)
         assert frontier_in(shards.crawls[number]).policy.shares[pages].tobytes() == before
+
+
+def _exact(web: dict[str, list[str]], urls: list[str]) -> np.ndarray:
+    place = {url: k for k, url in enumerate(urls)}
+    shares = np.zeros((len(urls), len(urls)))
+    for url in urls:
+        for link in web[url]:
+            shares[place[link], place[url]] = 1 / len(web[url])
+    return np.linalg.solve(np.eye(len(urls)) - DAMPING * shares, np.full(len(urls), 1 - DAMPING))
+
+
+def _error(shards: Fleet, urls: list[str], exact: np.ndarray) -> float:
+    return float(np.abs(np.array([_rank(shards.owner(url), url) for url in urls]) - exact).sum())
+
+
+def _bound(shards: Fleet) -> float | None:
+    parts = [crawl.standing(hosts=0).rank_error for crawl in shards.crawls.values()]
+    return None if None in parts else sum(parts)
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=6)
+def test_the_error_of_ranks_is_within_its_bound_whatever_is_lost(tmp_path_factory, seed):
+    dice, web = Random(seed), random_web(seed, hosts=9, pages=5)
+    shards = Fleet(tmp_path_factory.mktemp("fleet"), 3, rerank_share=None)
+    try:
+        first = next(iter(web))
+        shards.owner(first).seed([first])
+        urls = sorted(shards.crawl(web))
+        exact = _exact(web, urls)
+        assert _bound(shards) is None
+        bounds = []
+        pairs = [(to, by) for to in shards.crawls for by in shards.crawls if to != by]
+        for step in range(20):
+            shards.clock.advance(exchange.REST_SECONDS if dice.random() < 0.2 else 1)
+            if dice.random() < 0.1:
+                shards.again(dice.choice([1, 2, 3]))
+            for number, crawl in shards.crawls.items():
+                if dice.random() < 0.7:
+                    crawl.rerank(wait=True)
+                    bounds.append((_bound(shards), _error(shards, urls, exact), step, number))
+            for to, by in dice.sample(pairs, 6 if dice.random() < 0.8 else 3):
+                (shards.take if dice.random() < 0.6 else shards.ask)(to, by)
+                bounds.append((_bound(shards), _error(shards, urls, exact), step, to, by))
+        assert [row for row in bounds if row[0] is not None and row[1] > row[0]] == []
+        for _ in range(25):
+            shards.clock.advance(exchange.REST_SECONDS)
+            for crawl in shards.crawls.values():
+                crawl.rerank(wait=True)
+            # The second and the third requests show that the replies before them have arrived.
+            for _ in range(3):
+                shards.exchange()
+        assert _error(shards, urls, exact) <= _bound(shards) < 5e-3 * float(exact.sum())
+        shards.owner(first).crawled(first, [])
+        assert _bound(shards) is None
+    finally:
+        shards.close()
+
+
+class _Meanwhile(Views):
+    """Shards of which something happens to one between two questions to all."""
+
+    def __init__(self, crawls: list[inlink.Crawl], happens: Callable[[], object]) -> None:
+        super().__init__(crawls)
+        self._happens = happens
+
+    def ask_each(self, *args, **named):
+        answers = super().ask_each(*args, **named)
+        self._happens()
+        return answers
+
+
+def test_the_whole_has_a_bound_if_no_shard_changes_while_all_are_asked(fleet):
+    web = random_web(3, hosts=9, pages=5)
+    shards = fleet(3, rerank_share=None)
+    first = next(iter(web))
+    shards.owner(first).seed([first])
+    urls = sorted(shards.crawl(web))
+    exact = _exact(web, urls)
+    whole = Views(list(shards.crawls.values()))
+    assert whole.whole("about").ranking is None
+    for _ in range(30):
+        shards.clock.advance(exchange.REST_SECONDS)
+        for crawl in shards.crawls.values():
+            crawl.rerank(wait=True)
+        for _ in range(3):
+            shards.exchange()
+    standing = whole.whole("standing")
+    assert standing.rank_error == _bound(shards)
+    assert _error(shards, urls, exact) <= standing.rank_error < 5e-3 * standing.rank
+    relative = whole.whole("about").ranking.error
+    assert relative == pytest.approx(standing.rank_error / standing.rank, rel=1e-2)
+    whole.away = {2}
+    assert whole.whole("standing").rank_error is whole.whole("about").ranking.error is None
+    happens = Mock(side_effect=lambda: shards.crawls[2].rerank(wait=True))
+    crawls = list(shards.crawls.values())
+    assert _Meanwhile(crawls, happens).whole("standing").rank_error is None
+    happens.assert_called()
+    # Once the new ranks have arrived, there is a bound again.
+    for _ in range(3):
+        shards.exchange()
+    assert _Meanwhile(crawls, lambda: None).whole("standing").rank_error == _bound(shards) is not None
 
 
 def _rank(crawl: inlink.Crawl, url: str) -> float:

@@ -16,6 +16,7 @@ from inlink.cli.show import say, say_fields, show_answer, show_table
 from inlink.errors import ParameterError, ServerError
 
 if TYPE_CHECKING:
+    from inlink.crawl.questions.about import RankingInfo
     from inlink.protocol import Certificate
 
 
@@ -231,6 +232,12 @@ def show_crawl(folder: Path | str, as_json: bool, structure: bool = False) -> No
     show_answer(figures, as_json, _say_crawl)
 
 
+def _ranking_text(ranking: "RankingInfo") -> str:
+    bounded = ranking.algorithm == "pagerank" and ranking.error is not None
+    error = f", L1 error at most {ranking.error:.2g}" if bounded else ""
+    return f"{ranking.algorithm} of {counted(ranking.pages, 'page')}{error}, {ranking.behind:,} bytes of the log behind"
+
+
 def _say_crawl(figures: dict[str, Any]) -> None:
     ranking, sizes = figures["ranking"], figures["bytes"]
     fields: list[tuple[str, object]] = [
@@ -242,12 +249,7 @@ def _say_crawl(figures: dict[str, Any]) -> None:
         *((f"  {name}", f"{size:,}") for name, size in sizes.items()),
         ("began", f"{datetime.fromtimestamp(figures['began'], UTC):%Y-%m-%d %H:%M:%S} UTC"),
         ("policy", figures["policy"]),
-        (
-            "ranking",
-            f"{ranking.algorithm} of {counted(ranking.pages, 'page')}, {ranking.behind:,} bytes of the log behind"
-            if ranking
-            else figures["ranking_fault"] or "none yet",
-        ),
+        ("ranking", _ranking_text(ranking) if ranking else figures["ranking_fault"] or "none yet"),
         ("writer", f"process {figures['writer']}" if figures["writer"] else "none"),
     ]
     if figures["addresses"] is not None:

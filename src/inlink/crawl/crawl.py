@@ -279,7 +279,8 @@ class Crawl:
             if settings.revisits:
                 plan_visits(self._frontier, settings.revisit)
             journal.merge_last()
-            self.view = CrawlView(LiveCrawl(self._frontier, journal.tick, settings.url_rules, gate))
+            live = LiveCrawl(self._frontier, journal.tick, settings.url_rules, gate, self.exchange.stale)
+            self.view = CrawlView(live)
             stack.callback(self.view.stop)
             gate.changing = False
             made.clear()

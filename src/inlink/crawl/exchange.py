@@ -12,8 +12,13 @@ have lost numbers that it has shown. It knows this by the first cursor that it i
 owns the page. The owner takes this part as b (:mod:`inlink.reranking.live`) and adds it to the page's priority at once.
 A part is sent again when it has changed by a tenth, and at rest when it has changed by 10⁻⁴. The sender remembers which
 parts it has sent. If a reply was lost, it sends all of them again.
+
+**The error of the ranks.** Let x be the ranks that the owners have of their pages. Each ranking knows the residual of
+its own equation. The parts that the owner does not have, or has not ranked with, are missing in b, so they add to the
+residual of x at most their sum of differences. The sum of all of these, divided by 1 − d, bounds ‖x* − x‖₁.
 """
 
+import math
 from collections import defaultdict
 from functools import cached_property
 
@@ -64,10 +69,18 @@ class _Asker:
         Their ranks that were sent.
     place : int
         Where the next search for changed ranks begins.
+    under_way : float
+        Sum of the changes of ranks in the last reply, until the next request shows that it has arrived; infinite if it
+        had new pages.
+    passing, passed : tuple of int and float
+        The ranking that a search through all ranks was about, and the sum of the differences that it left: in the
+        search that goes on, and in the last that has ended.
     """
 
     def __init__(self) -> None:
         self.round = self.end = self.place = 0
+        self.under_way = 0.0
+        self.passing = self.passed = 0, math.inf
         self.owned: UInt32Array = np.empty(0, np.uint32)
         self.sent: Float32Array = np.empty(0, np.float32)
 
@@ -156,10 +169,12 @@ class Exchange:
                 # A reply was lost, or one of the two shards has just begun.
                 asker.owned = self._owned_by(shard, 0, begin)
                 asker.sent = np.zeros(len(asker.owned), np.float32)
-                asker.round = last
+                asker.round, asker.place, asker.passed = last, 0, (0, math.inf)
             changed, ranks = self._changed(asker)
             asker.end, pages = self._discovered(shard, begin)
             given = self._given(pages)
+            if len(pages):
+                asker.under_way = math.inf
             asker.owned = np.concatenate([asker.owned, pages])
             asker.sent = np.concatenate([asker.sent, given])
             asker.round += 1
@@ -196,9 +211,18 @@ class Exchange:
         """The places of sent pages whose ranks have changed, and these ranks."""
         begin = asker.place if asker.place < len(asker.owned) else 0
         asker.place = begin + _LOOKED_THROUGH
+        ranking, left = asker.passing
+        if begin == 0:
+            ranking, left = self._journal.frontier.ranked_up_to, 0.0
+        elif ranking != self._journal.frontier.ranked_up_to:
+            left = math.inf
         ranks, sent = self._given(asker.owned[begin : asker.place]), asker.sent[begin : asker.place]
         changed = np.flatnonzero(_differ(ranks, sent, self._change()))
+        asker.under_way = _difference(ranks[changed], sent[changed])
         sent[changed] = ranks[changed]
+        asker.passing = ranking, left + _difference(ranks, sent)
+        if asker.place >= len(asker.owned):
+            asker.passed = asker.passing
         return (changed + begin).astype(np.uint32), ranks[changed]
 
     def _change(self) -> float:
@@ -225,6 +249,26 @@ class Exchange:
         """The pages with numbers from ``begin`` to ``end`` - 1 that a shard owns, uint32[k]."""
         owners = self._journal.owners.of(slice(begin, end))
         return (np.flatnonzero(owners == shard) + begin).astype(np.uint32)
+
+    def stale(self) -> float | None:
+        """A bound on what the ranks of pages lack of links between this shard and the others.
+
+        This is the sum of the differences between what the links here give to pages of the others and what these have
+        of it, and of changes that were too small to be taken in here. It holds as long as no link or ranking comes.
+        None if another shard has not asked for all pages and ranks since the last ranking. 0 if the crawl is no shard.
+        """
+        rules = self._journal.rules
+        if rules is None or rules.part is None:
+            return 0.0
+        own, total = rules.part, 0.0
+        own, total = rules.part, 0.0
+        for shard in {*range(1, own.count + 1)} - {own.number}:
+            asker = self._askers[shard]
+            ranking, left = asker.passed
+            if asker.end < self._pages.num_pages or ranking != self._journal.frontier.ranked_up_to:
+                return None
+            total += left + asker.under_way + CHANGE_AT_REST * float(self._others[shard].ranks.sum())
+        return total if total < math.inf else None
 
     # -- from other shards --------------------------------------------------------------------------------------------
 
@@ -328,6 +372,10 @@ def _checked_ranks(batch: Discovered, count: int) -> tuple[Int64Array, Float32Ar
         if known and np.isfinite(every).all() and every.min(initial=0) >= 0:
             return places.astype(np.int64), ranks
     raise ParameterError(f"shard {batch.shard} sent ranks of unknown pages, or ranks that are not finite")
+
+
+def _difference(after: Float32Array, before: Float32Array) -> float:
+    return float(np.abs(after.astype(np.float64) - before).sum())
 
 
 def _differ(after: Float32Array, before: Float32Array, change: float) -> BoolArray:

@@ -713,7 +713,7 @@ class CrawlView:
 
     @cached_property
     def _progress(self) -> Progress:
-        return Progress(self._frontier, self._own)
+        return Progress(self._frontier, self._own, self._crawl.stale)
 
     @cached_property
     def _link_count(self) -> LinkCount:

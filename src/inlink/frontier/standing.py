@@ -1,6 +1,7 @@
 """The progress of a crawl: counts, its fullest hosts, and the harvest."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 
 import msgspec
 import numpy as np
@@ -9,8 +10,20 @@ from inlink.base.arrays import BoolArray
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.survey import Owners, OwnPages, Shown, Survey, fetchable, go_on
 from inlink.protocol import HostStanding, Standing
-from inlink.store.format import STATES
+from inlink.store.format import (
+    CANONICAL,
+    EXCLUDE,
+    FAILED,
+    MERGE,
+    RELOAD,
+    REPAIRED,
+    SEED,
+    SETTINGS,
+    STATES,
+    VISIT,
+)
 from inlink.store.pages import Pages
+from inlink.store.received import received
 
 POINTS = 256
 """Maximum number of points of a harvest curve."""
@@ -23,6 +36,12 @@ _NEXT = 256
 
 _ROWS = 1 << 16
 """Number of answered pages that are added up between two looks at the clock."""
+
+_MOST_NEWS = 1 << 24
+"""Maximum number of bytes of the log that are searched for changes since the last ranking, in about 10 ms."""
+
+_CHANGING = (SEED, VISIT, FAILED, MERGE, EXCLUDE, RELOAD, CANONICAL, SETTINGS, REPAIRED)
+"""The kinds of events after which pages, links or teleports may be others."""
 
 
 class HarvestPoint(msgspec.Struct, frozen=True):
@@ -78,6 +97,8 @@ class Progress:
     frontier : Frontier
     own : OwnPages or None
         In a shard of a crawl, the pages that it owns. Only they count.
+    stale : callable
+        See :meth:`inlink.crawl.exchange.Exchange.stale`.
 
     Attributes
     ----------
@@ -87,8 +108,9 @@ class Progress:
         In a shard of a crawl, which slots it owns.
     """
 
-    def __init__(self, frontier: Frontier, own: OwnPages | None = None) -> None:
+    def __init__(self, frontier: Frontier, own: OwnPages | None, stale: Callable[[], float | None]) -> None:
         self._frontier, self._own = frontier, own
+        self._error = _RankError(frontier, stale)
         queue, name = frontier.queue, frontier.hosts.name
         self.slots = None if own is None else Owners(own.shard, lambda: queue.num_slots, name)
         self.ranks = self.survey()
@@ -129,6 +151,7 @@ class Progress:
             len(frontier.plans) + len(frontier.lost),
             self._later(now, hosts),
             rank=None if self.ranks.result is None else self.ranks.result.total,
+            rank_error=self._error.bound(),
         )
 
     def own_slots(self, seconds: float) -> BoolArray | None:
@@ -176,6 +199,51 @@ class Progress:
         ]
         known = self.ranks.result.pages if self._own is None else sum(self._own.states(seconds).values())
         return Harvest(points if total > 0 else [], known, None if whole else "curve", total)
+
+
+class _RankError:
+    """Bounds how far the present ranks are from PageRank of the present links (:mod:`inlink.reranking.live`).
+
+    Ranks that other shards gave since the last ranking are in the ranks of their pages, and not in those of the pages
+    that these link to.
+    """
+
+    def __init__(self, frontier: Frontier, stale: Callable[[], float | None]) -> None:
+        self._frontier, self._stale = frontier, stale
+        self._ranked = self._end = 0
+        self._moved: float | None = None
+
+    def bound(self) -> float | None:
+        """The bound on the sum of differences; None if there is none."""
+        frontier, adopted = self._frontier, self._frontier.adopted
+        if adopted is None or frontier.policy.algorithm != "pagerank":
+            return None
+        own = adopted.meta.get("rank_error")
+        # The header may hold anything.
+        if not isinstance(own, float) or not 0 <= own < math.inf:
+            return None
+        if adopted.files["rank"].length != frontier.pages.num_pages:
+            return None
+        self._look(frontier.ranked_up_to)
+        stale = None if self._moved is None else self._stale()
+        if self._moved is None or stale is None:
+            return None
+        return own + (self._moved + stale) / (1 - float(adopted.meta["damping"]))
+
+    def _look(self, ranked: int) -> None:
+        """Add up the ranks that other shards gave after byte ``ranked`` of the log, unless a page or link came too."""
+        frames = self._frontier.pages.frames
+        if ranked != self._ranked:
+            self._ranked = self._end = ranked
+            self._moved = 0.0
+        begin, self._end = self._end, frames.end
+        if self._moved is None:
+            return
+        if self._end - begin > _MOST_NEWS or frames.of_kind(*_CHANGING, begin=begin):
+            self._moved = None
+            return
+        for event in received(frames, begin):
+            self._moved += float(np.abs(event.flows["amount"]).sum(dtype=np.float64))
 
 
 class _Curve:

@@ -14,6 +14,7 @@ float32[pages] (:mod:`inlink.reranking.sections`). With the factor by distrust i
 the array ``trusted_share`` float32[hosts] (:mod:`inlink.factors.mass`). Its header also has ``covers``, ``algorithm``,
 ``damping``, ``tol``, ``max_iter``, ``lambda``, ``error``, ``converged``, ``use_scores``, ``scored``, ``trust``,
 ``distrust`` (the checksum of the list), ``trusted_share``, ``expected`` and ``sections`` (each 0 or 1), ``inflow``,
+``rank_error`` (a bound on the sum of the differences between the published ranks and exact PageRank),
 ``cross_domain_only``, and ``crawl``, the uuid of the crawl. ``before`` names the ranking that the computation started
 from, by the byte that it covers and the checksum of its values. ``anew`` tells whether it started from these values, or
 went on in memory. The process writes no other files in the folder.
@@ -58,6 +59,9 @@ ALGORITHMS = ("pagerank", "hits")
 
 _IN_HEADER = ("algorithm", "damping", "tol", "max_iter", "use_scores", "cross_domain_only")
 """The options that the header of a ranking holds under their own names."""
+
+_ROUNDED = 2.0**-22
+"""More than the change of the residual, relative to the sum of ranks, when ranks are rounded to float32."""
 
 
 class RankingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -210,6 +214,7 @@ class Ranker:
                 "expected": int(settings.expected),
                 "sections": int(sections is not None),
                 "inflow": 0.0 if inflow is None else float(inflow.sum()) / (1 - damping),
+                "rank_error": _rank_error(update.error, float(values.sum()), damping),
                 "before": self._before,
                 "anew": self._anew,
             }
@@ -220,6 +225,16 @@ class Ranker:
             "seconds": round(time.perf_counter() - began, 6),
             "sweeps": round(update.sweeps, 4),
         }
+
+
+def _rank_error(error: float, mass: float, damping: float) -> float | None:
+    """A bound on ‖x* − x‖₁ of published PageRank with the relative bound ``error``; None if there is no such bound.
+
+    Let E be the bound before ranks are rounded. ``error`` is E / s with s ≤ ‖x*‖₁ ≤ ‖x‖₁ + E.
+    """
+    if error > 0.5:
+        return None
+    return (error / (1 - error) + _ROUNDED / (1 - damping)) * mass
 
 
 class _Rests:

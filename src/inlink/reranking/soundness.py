@@ -30,7 +30,8 @@ class RankingCheck:
     Parameters
     ----------
     ranks : array
-        The published ranks. They are sound only if they are float32[n] with n in [1, num_pages].
+        The published ranks. They are sound only if they are float32[n] with n in [1, num_pages], or n = 0 in an empty
+        crawl.
     meta : dict
         The values that were published with them.
     num_pages : int
@@ -49,7 +50,8 @@ class RankingCheck:
 
     def _of_form(self, num_pages: int) -> str | None:
         ranks, meta = self._ranks, self._meta
-        if ranks.ndim != 1 or ranks.dtype != np.float32 or not 1 <= len(ranks) <= num_pages:
+        least = min(num_pages, 1)
+        if ranks.ndim != 1 or ranks.dtype != np.float32 or not least <= len(ranks) <= num_pages:
             return f"it has shape {ranks.shape} and type {ranks.dtype} for {num_pages:,} pages"
         if meta.get("algorithm") == "hits":
             if not _is_above_0(meta.get("lambda"), math.inf):

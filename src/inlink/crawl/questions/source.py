@@ -77,10 +77,15 @@ class LiveCrawl:
     """A crawl of this process, for :class:`inlink.crawl.view.CrawlView`."""
 
     def __init__(
-        self, frontier: Frontier, now: Callable[[], float], url_rules: UrlRules | None, gate: Gate
+        self,
+        frontier: Frontier,
+        now: Callable[[], float],
+        url_rules: UrlRules | None,
+        gate: Gate,
+        stale: Callable[[], float | None],
     ) -> None:
         self.frontier, self.pages, self.gate = frontier, frontier.pages, gate
-        self.now, self._url_rules = now, url_rules
+        self.now, self._url_rules, self.stale = now, url_rules, stale
 
     @property
     def rules(self) -> Rules | None:
@@ -150,6 +155,10 @@ class FolderCrawl:
         while self.frontier.advance(now):
             pass
         return now
+
+    def stale(self) -> float | None:
+        """See :meth:`inlink.crawl.exchange.Exchange.stale`. Only a shard that runs knows what the others have."""
+        return 0.0 if self.rules is None or self.rules.part is None else None
 
     def number(self, page: str | int) -> int:
         """The number of a page among all pages."""

@@ -324,11 +324,19 @@ def errors(shards: Shards, arguments: Arguments) -> answers.Errors:
 
 
 def standing(shards: Shards, arguments: Arguments) -> Standing:
-    """Sums; without all shards there is no harvest."""
+    """Sums; without all shards there is no harvest, and no bound on the error of ranks."""
     if arguments["top"] is not None:
         raise ParameterError(NO_BOUND)
-    parts = _ask_all(shards, "standing", arguments).values()
-    return standing_of(list(parts), arguments["hosts"], whole=shards.is_complete)
+    parts = _ask_all(shards, "standing", arguments)
+    whole = standing_of(list(parts.values()), arguments["hosts"], whole=shards.is_complete)
+    errors = {shard: part.rank_error for shard, part in parts.items()}
+    if whole.rank is None or None in errors.values():
+        return whole
+    # Shards answer one after the other. If none has changed since, there was a moment at which all answers held.
+    again = _ask_all(shards, "standing", {**arguments, "hosts": 0})
+    if errors != {shard: part.rank_error for shard, part in again.items()}:
+        return whole
+    return msgspec.structs.replace(whole, rank_error=sum(filter(None, errors.values())))
 
 
 def standing_of(parts: Sequence[Standing], hosts: int, *, whole: bool) -> Standing:
@@ -408,7 +416,10 @@ def info(shards: Shards, arguments: Arguments) -> answers.Info:
 
 
 def about(shards: Shards, arguments: Arguments) -> About:
-    """Sums of sizes and requests; the other data are those of each shard, if they differ."""
+    """Sums of sizes and requests; the other data are those of each shard, if they differ.
+
+    The error of the ranking is that of the ranks of all shards.
+    """
     parts = _ask_all(shards, "about", arguments)
     rankings = [part.ranking for part in parts.values() if part.ranking is not None]
     ranking = None
@@ -417,7 +428,7 @@ def about(shards: Shards, arguments: Arguments) -> About:
             _each({shard: part.ranking.algorithm for shard, part in parts.items()}),
             sum(row.pages for row in rankings),
             sum(row.behind for row in rankings),
-            None,
+            _relative_error(standing(shards, {"hosts": 0, "top": None, "within": 0.0})),
             all(row.converged for row in rankings),
         )
     faults = {shard: part.ranking_fault for shard, part in parts.items()}
@@ -430,6 +441,12 @@ def about(shards: Shards, arguments: Arguments) -> About:
         next(iter(parts.values())).addresses,
         _each(faults) if any(faults.values()) else None,
     )
+
+
+def _relative_error(whole: Standing) -> float | None:
+    """A bound on ‖x − x*‖₁ / ‖x*‖₁ of the ranks; None if there is none below 1."""
+    rank, error = whole.rank, whole.rank_error
+    return error / (rank - error) if rank is not None and error is not None and rank > 2 * error else None
 
 
 # -- parts of answers -------------------------------------------------------------------------------------------------
