@@ -18,7 +18,7 @@ from inlink.base.clock import VirtualClock
 from inlink.crawl import exchange
 from inlink.crawl.journal import Journal
 from inlink.errors import FolderError, ParameterError
-from inlink.frontier import survey
+from inlink.frontier import owners
 from inlink.frontier.rules import Rules
 from inlink.protocol import Crawled, Discovered, DiscoveredPage, Link, Redirected
 from inlink.store import format as kinds
@@ -201,7 +201,7 @@ def test_owners_of_many_hosts_are_looked_up_in_several_calls(fleet, monkeypatch)
     """Until all are known, a reply has no pages, and begins where the request did."""
     shards = fleet(2)
     shards.crawls[1].seed([f"http://h{k}.test/" for k in range(40)])
-    monkeypatch.setattr(survey, "_NAMES", 8)
+    monkeypatch.setattr(owners, "_NAMES", 8)
     monkeypatch.setattr(exchange, "_LOOK_UP_SECONDS", 0)
     shards.again(1)
     expected = sum(owner_of(f"h{k}.test", 2) == 2 for k in range(40))

@@ -29,9 +29,9 @@ from inlink.crawl.intake import PageIntake
 from inlink.crawl.journal import Journal
 from inlink.crawl.links import are_canonical, split_links
 from inlink.errors import ParameterError
+from inlink.frontier.owners import go_on
 from inlink.frontier.ranked import PageRank
 from inlink.frontier.rules import host_of
-from inlink.frontier.survey import go_on
 from inlink.protocol import Discovered, DiscoveredPage, Link, ShardOf
 from inlink.store import format as kinds
 from inlink.store.received import FLOW, OtherShard, Received, other_shards

@@ -14,8 +14,8 @@ from inlink.errors import ParameterError
 from inlink.frontier.backoff import Outcome
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.leases import Lease, Out, lease_of
+from inlink.frontier.owners import OwnPages
 from inlink.frontier.rules import OTHER_SHARD, Rules, host_of
-from inlink.frontier.survey import OwnPages
 from inlink.protocol import Link
 from inlink.store import format as kinds
 from inlink.store.carried import encode_carried

@@ -36,10 +36,11 @@ from inlink.errors import ParameterError, UnknownNodeError
 from inlink.frontier.explain import Why, explain, host_parts, page_parts
 from inlink.frontier.frontier import Frontier
 from inlink.frontier.inlinks import InlinkSearch
+from inlink.frontier.owners import OwnPages
 from inlink.frontier.policies import Policy
 from inlink.frontier.standing import Harvest, Progress, state_counts
 from inlink.frontier.standing import fullest as fullest_slots
-from inlink.frontier.survey import LinkCount, OwnPages, Shown, Survey
+from inlink.frontier.survey import LinkCount, Shown, Survey
 from inlink.protocol import Standing
 from inlink.store.blocks import BLOCK
 from inlink.store.format import NO_PAGE

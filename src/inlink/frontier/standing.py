@@ -8,7 +8,8 @@ import numpy as np
 
 from inlink.base.arrays import BoolArray
 from inlink.frontier.frontier import Frontier
-from inlink.frontier.survey import Owners, OwnPages, Shown, Survey, fetchable, go_on
+from inlink.frontier.owners import Owners, OwnPages, go_on
+from inlink.frontier.survey import Shown, Survey, fetchable
 from inlink.protocol import HostStanding, Standing
 from inlink.store.format import (
     CANONICAL,
