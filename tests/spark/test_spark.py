@@ -2,12 +2,14 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
@@ -18,7 +20,7 @@ from archivecrawl import bytes_of, write_crawl
 from inlink.cli import commands
 from inlink.errors import InlinkError, InputError, MissingExtraError, OutputError, ParameterError
 from inlink.sources.workers import DeadWorkerError
-from patience import PATIENCE
+from patience import PATIENCE, finish
 from sparkworld import EXECUTOR, WORKER, Killer, serving
 
 pytest.importorskip("pyspark", reason="pyspark is not installed")
@@ -141,6 +143,71 @@ def test_tasks_merge_parts_too(crawl, spark, monkeypatch, most):
     monkeypatch.setattr("inlink.sources.workers.merged_file", None)
     assert build(crawl, "g", spark, count=True) == whole
     assert not Path("g.parts").exists()
+
+
+DIES_ONCE = """
+import os, signal
+from pathlib import Path
+from inlink.spark import parts
+
+do = parts.do
+
+def done(job):
+    do(job)
+    if isinstance(job, parts.MergeJob) and not (mark := Path(__file__).with_name("mark")).exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+parts.do = done
+"""
+
+
+def test_a_task_that_is_killed_while_it_merges_is_repeated(crawl, spark, monkeypatch, tmp_path):
+    whole = bytes_of(inlink.read(crawl, into="h", count=True).path)
+    monkeypatch.setattr(archiveparts, "FILES", 3)
+    folder = tmp_path / "start"
+    folder.mkdir()
+    # Python imports this module at its start in each process of a task.
+    (folder / "sitecustomize.py").write_text(DIES_ONCE)
+    monkeypatch.setitem(spark.sparkContext.environment, "PYTHONPATH", str(folder))
+    assert build(crawl, "g", spark, count=True) == whole
+    assert (folder / "mark").exists()
+    assert not Path("g.parts").exists()
+
+
+@pytest.mark.soak
+@needs_proc
+def test_ctrl_c_while_tasks_run_keeps_the_parts_and_the_command_goes_on(crawl, tmp_path):
+    children = list[subprocess.Popen[str]]()
+    interrupt = Mock(
+        side_effect=lambda: children[0].send_signal(signal.SIGINT) if len(children) == 1 else None
+    )
+    with serving(tmp_path, interrupt) as address:
+        paths = [*map(str, crawl[:7]), f"{address}/{crawl[7]}"]
+        whole = bytes_of(inlink.read(paths, into="h", format="warc").path)
+        command = [
+            sys.executable,
+            "-m",
+            "inlink",
+            "-q",
+            "spark",
+            "build",
+            *paths,
+            "--format",
+            "warc",
+            "-o",
+            "g",
+        ]
+        for code in (130, 0):
+            children.append(
+                subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            )
+            _, said = finish(children[-1])
+            assert children[-1].returncode == code, said
+            assert "Traceback" not in said
+            assert Path("g").exists() == (code == 0)
+            assert Path("g.parts").exists() == (code != 0)
+    assert bytes_of(Path("g")) == whole
 
 
 def test_nothing_stays_on_s3_after_merges_and_interruptions(s3, crawl, spark, monkeypatch):
