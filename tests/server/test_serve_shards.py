@@ -164,6 +164,26 @@ def test_one_command_serves_all_shards(tmp_path):
     assert sorted(path.name for path in (tmp_path / "c").iterdir()) == ["1", "2"]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_servers_of_shards_end_with_the_command_also_if_it_is_killed(tmp_path):
+    command = [sys.executable, "-m", "inlink", "serve", "c", "--shards", "2", "--port", "0"]
+    environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path), "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=environment,
+    ) as process:
+        assert process.stdout is not None
+        assert any(line.startswith("http") for line in process.stdout)
+        servers = [Path(f"/proc/{pid}") for pid in children(process)]
+        assert len(servers) == 2
+        process.kill()
+    wait_until(lambda: not any(server.exists() for server in servers), "the end of the servers")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -2,6 +2,8 @@
 
 import contextlib
 import logging
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -68,7 +70,7 @@ def serve_shards(
         urls = [f"{base}:{port}/v1/crawls/{k}" for k, port in enumerate(ports, 1)]
         shards = []
         for k, port in enumerate(ports, 1):
-            command = [sys.executable, "-m", "inlink", "serve", str(folder / str(k)), f"--port={port}"]
+            command = [sys.executable, "-m", __name__, "serve", str(folder / str(k)), f"--port={port}"]
             if options.grpc_port is not None:
                 command.append(f"--grpc-port={options.grpc_port + k - 1 if options.grpc_port else 0}")
             command += [f"--shard={k}/{count}", *(f"--shard-url={url}" for url in urls), *arguments]
@@ -129,9 +131,13 @@ class _Shard:
             with self._lock:
                 if self._ended.is_set():
                     break
-                # In a session of its own, it gets no Ctrl-C, and ends when this process asks it to.
+                # In a session of its own, it gets no Ctrl-C, and ends when this process asks it to, or has ended.
                 self._process = subprocess.Popen(
-                    self._command, stdout=subprocess.PIPE, text=True, start_new_session=True
+                    self._command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                    start_new_session=True,
                 )
             assert self._process.stdout is not None
             with self._process.stdout as lines:
@@ -147,3 +153,17 @@ class _Shard:
                 log.warning("%s ended with exit code %d, and is started again", self._name, code)
             self._ended.wait(PAUSE_SECONDS)
         self.settled.set()
+
+
+def _end_with_input() -> None:
+    """End this process once its standard input closes: once the process has ended that keeps the shards."""
+    while os.read(0, 1 << 12):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    from inlink.cli import main
+
+    threading.Thread(target=_end_with_input, daemon=True).start()
+    main()
