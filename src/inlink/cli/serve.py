@@ -1,6 +1,12 @@
-"""``inlink serve`` and ``inlink token``: crawls behind HTTP for several spiders, and the tokens for them."""
+"""``inlink serve`` and ``inlink token``: crawls behind HTTP for several spiders, and the tokens for them.
 
+``python -m inlink.cli.serve`` runs a command until its standard input closes, for ``inlink serve --shards``.
+"""
+
+import os
+import signal
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -193,3 +199,17 @@ def _tokens(file: Path | None) -> "Tokens":
     from inlink.server.tokens import Tokens, default_file
 
     return Tokens(file or default_file())
+
+
+def _end_with_input() -> None:
+    """End this process once its standard input closes: once ``inlink serve --shards`` has ended."""
+    while os.read(0, 1 << 12):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    from inlink.cli import main
+
+    threading.Thread(target=_end_with_input, daemon=True).start()
+    main()

@@ -2,8 +2,6 @@
 
 import contextlib
 import logging
-import os
-import signal
 import subprocess
 import sys
 import threading
@@ -17,6 +15,9 @@ log = logging.getLogger("inlink.server")
 
 MOST_SHARDS = 64
 """Maximum number of shards on one machine."""
+
+SERVER = "inlink.cli.serve"
+"""The module that runs ``inlink serve`` until its standard input closes."""
 
 PAUSE_SECONDS = 1.0
 """Seconds before a server that died is started again."""
@@ -70,7 +71,7 @@ def serve_shards(
         urls = [f"{base}:{port}/v1/crawls/{k}" for k, port in enumerate(ports, 1)]
         shards = []
         for k, port in enumerate(ports, 1):
-            command = [sys.executable, "-m", __name__, "serve", str(folder / str(k)), f"--port={port}"]
+            command = [sys.executable, "-m", SERVER, "serve", str(folder / str(k)), f"--port={port}"]
             if options.grpc_port is not None:
                 command.append(f"--grpc-port={options.grpc_port + k - 1 if options.grpc_port else 0}")
             command += [f"--shard={k}/{count}", *(f"--shard-url={url}" for url in urls), *arguments]
@@ -153,17 +154,3 @@ class _Shard:
                 log.warning("%s ended with exit code %d, and is started again", self._name, code)
             self._ended.wait(PAUSE_SECONDS)
         self.settled.set()
-
-
-def _end_with_input() -> None:
-    """End this process once its standard input closes: once the process has ended that keeps the shards."""
-    while os.read(0, 1 << 12):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
-if __name__ == "__main__":
-    from inlink.cli import main
-
-    threading.Thread(target=_end_with_input, daemon=True).start()
-    main()
