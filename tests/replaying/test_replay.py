@@ -295,6 +295,17 @@ def test_an_archive_is_a_web_to_crawl_again(tmp_path):
     assert run.measures["pagerank"].points[-1] == pytest.approx(1.0)
 
 
+def test_up_to_20_redirects_in_an_archive_lead_to_a_page(tmp_path):
+    chain = [
+        response(f"http://a.example/{k}", "", f"Location: /{k + 1}", status="302 Found") for k in range(21)
+    ]
+    path = write(tmp_path / "a.warc", [*chain, response("http://a.example/21", "the end")])
+    # 21 redirects lead from the first page to the last, and 20 from the second.
+    seeds = ["http://a.example/0", "http://a.example/1"]
+    found = inlink.replay(path, policies=["breadth-first"], seeds=[seeds], budget=9, marks=[1.0])
+    assert (found.runs[0].reached, found.runs[0].counts) == (1, {"failed": 1, "redirected": 1})
+
+
 def test_names_that_are_urls_have_real_hosts():
     graph = Graph.from_arcs(
         [("http://A.example", "http://b.example/x"), ("http://a.example/", "http://c.example/")]

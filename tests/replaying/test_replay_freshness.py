@@ -298,8 +298,8 @@ def test_pages_that_a_recording_lacks_are_counted(recorded):
     assert run.counts["copies whose changes are not recorded"] == 2
 
 
-def capture(kind, path, body, second):
-    whole = http(body.encode()) if kind == "response" else b""
+def capture(kind, path, body, second, status="200 OK"):
+    whole = http(body.encode(), status=status) if kind == "response" else b""
     return record(kind, whole, url=f"http://a.example/{path}", date=f"2024-05-01T00:00:{second:02}Z")
 
 
@@ -314,6 +314,9 @@ def test_an_archive_knows_changes_of_pages_that_it_has_several_times(tmp_path):
             capture("response", "a", "new", 40),
             capture("response", "a", "old", 20),
             capture("revisit", "a", "", 30),
+            # An error and a record that is no response of HTTP are no captures of a page.
+            capture("response", "a", "gone", 50, status="404 Not Found"),
+            record("response", b"rubbish", url="http://a.example/a", date="2024-05-01T00:00:55Z"),
             capture("response", "late", "x", 11),
         ],
         packed="gzip",

@@ -38,10 +38,10 @@ class _ArchivedResponse(NamedTuple):
 def web_of_archive(path: str | os.PathLike[str]) -> Web:
     """Return an archive as a web. A URL that was requested twice answers as it did the first time.
 
-    A 2xx response is a page, also without links. A 3xx response with a ``Location`` is a redirect. Any other response
-    is a failure. A URL that is linked and has no response in the archive is not known. Whether a page changed is known
-    from the first to the last of its 2xx responses, if it has several. A ``revisit`` record has the content of the
-    record that it refers to.
+    A 2xx response is a page, also without links. A 3xx response with a ``Location`` is a redirect if at most 20
+    redirects lead from it to a page. Any other response is a failure. A URL that is linked and has no response in the
+    archive is not known. Whether a page changed is known from the first to the last of its 2xx responses, if it has
+    several. A ``revisit`` record has the content of the record that it refers to.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def _web(
 
 def _end(url: str, answers: dict[str, _ArchivedResponse]) -> str | None:
     """Return the page at the end of redirects; None if they end at no page."""
-    for _ in range(_MOST_REDIRECTS):
+    for _ in range(_MOST_REDIRECTS + 1):
         answer = answers.get(url)
         if answer is None:
             return None
