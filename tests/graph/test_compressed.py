@@ -248,6 +248,21 @@ def test_a_changed_byte_is_found(sound: Path, tmp_path: Path):
             Graph.open(tmp_path / "g", verify=True)
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("in.rows", "the row at place 0 cannot be decoded"),
+        ("out.records", "the record of node 0 cannot be decoded"),
+    ],
+)
+def test_the_row_that_cannot_be_decoded_is_named(sound: Path, tmp_path: Path, name: str, said: str):
+    values = Folder(sound, KIND, COMPRESSED).array(name).copy()
+    values[:12] = 255 if name == "in.rows" else 0
+    path = rewritten(sound, tmp_path / "bad", name, values)
+    with pytest.raises(FolderError, match=said):
+        Graph.open(path, verify=True)
+
+
 def test_the_nodes_with_outlinks_are_those_of_the_bits(sound: Path, tmp_path: Path):
     # Another node's bit: as many linking nodes, and each source one place further.
     bits = np.unpackbits(Folder(sound, KIND, COMPRESSED).array("linking"), bitorder="little")

@@ -340,6 +340,13 @@ def test_weights_that_are_counts(tmp_path: Path):
         Graph.open(tmp_path / "g")
 
 
+def test_two_names_that_are_empty_are_equal(copy: Path):
+    empty = {"names.text": np.empty(0, np.uint8), "names.offsets": np.zeros(8, np.uint64)}
+    craft(copy, {**empty, "names.order": None})
+    with pytest.raises(FolderError, match="the names do not increase at place 1 of their order"):
+        Graph.open(copy)
+
+
 def test_a_sound_folder_passes_in_blocks_of_any_size(copy: Path, monkeypatch):
     for size in (1, 2, 3, 5, 100):
         monkeypatch.setattr(checks, "_BLOCK", size)
