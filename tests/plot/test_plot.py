@@ -90,6 +90,14 @@ def test_ranks_stand_at_their_places(numbers: list[float]):
         assert f"{len(numbers) - len(shown)} have 0" in texts(ax)
 
 
+@pytest.mark.parametrize(("degrees", "marker"), [(50, "o"), (51, "")])
+def test_up_to_50_points_of_a_line_are_marked(degrees: int, marker: str):
+    # Node k has k inlinks, so each number of inlinks is a point.
+    graph = Graph.from_arcs([(source, node) for node in range(degrees + 1) for source in range(node)])
+    for ax in (plot.degrees(graph), plot.ranks(ranking(range(1, degrees + 1)))):
+        assert {line.get_marker() for line in ax.lines} == {marker}
+
+
 @given(st.integers(1, 10**7), st.integers(1, 500))
 def test_thinned_places_keep_both_ends(count: int, most: int):
     places = style.thinned(count, most)
