@@ -257,6 +257,14 @@ def test_a_filter_of_suggestions_returns_a_mask_of_all_nodes(mask):
         left_out(graph, ["a"], filters)
 
 
+def test_each_page_is_left_out_once_also_if_none_is_left():
+    graph = inlink.Graph([("a", "b"), ("b", "c"), ("c", "a")])
+    filters = {"linking to it": lambda target: np.isin(np.arange(3), graph.inlinks(target))}
+    assert left_out(graph, ["a"], filters) == {"linking to it": 1, "with 100 links or more": 0, "": 2}
+    assert left_out(graph, ["a"], filters, 1) == {"linking to it": 1, "with 1 link or more": 2, "": 0}
+    assert left_out(graph, ["a", "b"], filters, 1) == {"linking to it": 0, "with 1 link or more": 3, "": 0}
+
+
 @pytest.mark.parametrize("compress", [False, True])
 def test_graphs_on_disk(tmp_path, compress):
     links = [("home", "news"), ("home", "about"), ("news", "home"), ("about", "home"), ("news", "story")]
