@@ -274,12 +274,13 @@ def test_ranks_and_harvest_are_those_of_one_crawl(tmp_path):
 
 
 def test_the_next_pages_of_all_shards_come_in_the_order_of_their_priorities(tmp_path):
-    worlds = Worlds(tmp_path, 4)
+    worlds = Worlds(tmp_path, 5)
     with worlds.stack:
         worlds.seed()
         worlds.crawl(1)
         rows = worlds.views.whole("order", 100).rows
-        assert {row.url for row in rows} == {row.url for row in worlds.view.order(100).rows} != set()
+        assert len(rows) > 9
+        assert {row.url for row in rows} == {row.url for row in worlds.view.order(100).rows}
         assert [row.place for row in rows] == list(range(1, len(rows) + 1))
         assert [row.url for row in worlds.views.whole("order", 3).rows] == [row.url for row in rows[:3]]
         for crawl in worlds.shards:
