@@ -18,7 +18,7 @@ import inlink
 import inlink.sources.archiveparts as archiveparts
 from archivecrawl import bytes_of, write_crawl
 from inlink.cli import commands
-from inlink.errors import InlinkError, InputError, MissingExtraError, OutputError, ParameterError
+from inlink.errors import InlinkError, InputError, OutputError, ParameterError
 from inlink.sources.workers import DeadWorkerError
 from patience import PATIENCE, finish
 from sparkworld import EXECUTOR, WORKER, Killer, serving
@@ -28,10 +28,8 @@ if not shutil.which("java"):
     pytest.skip("java is not installed", allow_module_level=True)
 
 from py4j.protocol import Py4JError
-from pyspark.sql import SparkSession
 
 import inlink.spark
-from inlink.spark import start
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc")
@@ -292,35 +290,6 @@ def test_spark_submit_runs_the_script_and_a_lost_executor_is_replaced(crawl, tmp
         assert done.returncode == 0, done.stderr
     assert kill.killed
     assert bytes_of(Path("g")) == whole
-
-
-def test_without_java_one_line_says_what_to_install(tmp_path):
-    code = "import inlink.spark; inlink.spark.session()"
-    env = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"} | {"PATH": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=False)
-    assert MissingExtraError.__name__ in done.stderr.splitlines()[-1]
-    assert "openjdk-17-jre-headless" in done.stderr
-
-
-def test_a_master_that_does_not_answer_is_told_in_one_line(monkeypatch):
-    """Spark gives up after a minute, with the stack of Java. Here is what py4j raises then."""
-
-    def fail(builder: Any) -> Any:
-        raise Py4JError(
-            "An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.\n"
-            ": java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.\n"
-            + "\tat org.apache.spark.SparkContext.assertNotStopped\n"
-            * 40
-        )
-
-    monkeypatch.setattr(start, "active", lambda: None)
-    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", fail)
-    with pytest.raises(ParameterError) as caught:
-        inlink.spark.session("spark://127.0.0.1:1")
-    assert str(caught.value) == (
-        "Spark does not start (java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.). "
-        "Check that its master spark://127.0.0.1:1 is right and answers, and that executors can start"
-    )
 
 
 class Stopped:
