@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scrapy import Spider, signals
-from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import AsyncCrawlerRunner
 from scrapy.http import Response
@@ -65,13 +64,6 @@ class Quiet(Walker):
     async def start(self) -> AsyncIterator[Any]:
         for one in ():
             yield one
-
-
-class BrowserHandler(HTTP11DownloadHandler):
-    """Has Scrapy's handler as its base, and connects in its own way, as that of scrapy-playwright does."""
-
-    async def download_request(self, request: Any) -> Response:
-        raise AssertionError
 
 
 # -- the test's side --------------------------------------------------------------------------------------------------

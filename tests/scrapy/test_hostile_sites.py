@@ -67,7 +67,7 @@ PAGES: dict[str, Says] = {
     "/packed-not": Answer(b"not packed", headers={"Content-Encoding": "gzip"}),
     "/packed-br": Answer(b"\x00\xff" * 100, headers={"Content-Encoding": "br"}),
     "/packed-odd": Answer(b"x", headers={"Content-Encoding": "gzip, \x01, gzip, deflate"}),
-    "/bomb": Answer(gzip.compress(b"<p>" * 20_000_000), headers={"Content-Encoding": "gzip"}),
+    "/bomb": lambda _: Answer(gzip.compress(b"<p>" * 20_000_000), headers={"Content-Encoding": "gzip"}),
     "/to-nul": redirect(b"/\x00/a"),
     "/to-bytes": redirect(b"/\xff\xfe\xed\xa0\x80"),
     "/to-long": redirect(b"/" + b"z" * 15_000),

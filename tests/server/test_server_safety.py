@@ -116,7 +116,7 @@ def test_a_link_from_another_site_may_be_followed(server):
         (gzip.compress(b'{"urls": []}', mtime=0), {"Content-Encoding": "gzip"}, 200),
         (gzip.compress(b'{"urls": []}', mtime=0)[:-3], {"Content-Encoding": "gzip"}, 400),
         (gzip.compress(b'{"urls": []}', mtime=0) * 2, {"Content-Encoding": "gzip"}, 400),
-        (gzip.compress(bytes(bodies.MOST_INFLATED + 1), mtime=0), {"Content-Encoding": "gzip"}, 413),
+        (gzip.compress(bytes(bodies.MOST_INFLATED + 1), 1, mtime=0), {"Content-Encoding": "gzip"}, 413),
     ],
 )
 def test_bodies_that_are_not_taken(server, body, headers, status):

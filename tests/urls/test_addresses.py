@@ -310,7 +310,7 @@ class OtherHandler:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("handler", ["test_addresses.OtherHandler", "spiderruns.BrowserHandler"])
+@pytest.mark.parametrize("handler", ["test_addresses.OtherHandler", "browserhandler.BrowserHandler"])
 def test_a_downloader_that_cannot_be_checked_is_refused(handler, tmp_path, scrapy):
     from spiderruns import Walker, crawl
 
