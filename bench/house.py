@@ -10,7 +10,7 @@ import tempfile
 import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,16 @@ def tokens(folder: Path) -> int:
     return count
 
 
+@cache
+def classes_and_imports(path: Path) -> tuple[list[str], list[ast.Import | ast.ImportFrom]]:
+    """Return the names of all classes of a file, and all its imports. Its whole syntax tree would take much memory."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    return (
+        [node.name for node in nodes if isinstance(node, ast.ClassDef)],
+        [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)],
+    )
+
+
 def imports(source: Path = SOURCE) -> dict[str, set[str]]:
     """Return the modules of the package that each module imports, lazily or for types only too.
 
@@ -59,10 +69,10 @@ def imports(source: Path = SOURCE) -> dict[str, set[str]]:
     graph: dict[str, set[str]] = {}
     for name, path in names.items():
         wanted = set()
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in classes_and_imports(path)[1]:
             if isinstance(node, ast.Import):
                 wanted |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom):
+            else:
                 for alias in node.names:
                     inner = f"{node.module}.{alias.name}"
                     wanted.add(inner if inner in names else node.module or "")
@@ -104,9 +114,8 @@ def double_classes(source: Path = SOURCE) -> dict[str, list[str]]:
     """Return the names that more than one class has, with their modules."""
     places = defaultdict(list)
     for path in files(source):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ClassDef):
-                places[node.name].append(_dotted(path, source))
+        for name in classes_and_imports(path)[0]:
+            places[name].append(_dotted(path, source))
     return {name: where for name, where in sorted(places.items()) if len(where) > 1}
 
 
