@@ -390,7 +390,7 @@ def test_calls_one_after_another_answer_as_on_fresh_copies(
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Note. conversions to backend graphs")
-@pytest.mark.parametrize("kind", [nx.Graph, nx.MultiDiGraph])
+@pytest.mark.parametrize("kind", [nx.MultiDiGraph, pytest.param(nx.Graph, marks=pytest.mark.soak)])
 def test_each_pair_of_functions_answers_as_on_fresh_copies(kind: Any):
     def made() -> Any:
         graph = kind()
