@@ -11,8 +11,9 @@ MINUTES := 5
 SEED := 1
 CODE := $(CURDIR)/.cache/machinecode
 CHECKED := $(CURDIR)/.cache/checkedcode
-# Tests spend a quarter of their time waiting for other processes. Four more workers than processors use that time.
-WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 4)')
+# Tests spend a quarter of their time waiting for other processes. Two more workers than processors use that time. Each
+# worker takes ten seconds and half a gigabyte to collect all tests.
+WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
 # Tests start hundreds of processes. Without bytecode files, each process would compile all modules that it imports.
 # Python writes these files when it first imports a module. pip would compile all modules, most of which are never imported.
 unexport PYTHONDONTWRITEBYTECODE
@@ -50,7 +51,6 @@ else
 	@echo "tests/install is skipped: machine code is made for Linux only, and a wheel without it needs Numba"
 	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(APART) -m "not soak"
 endif
-	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m bench house
 
 # format, lint and types
 lint: $(VENV)/ready
