@@ -51,6 +51,7 @@ else
 	@echo "tests/install is skipped: machine code is made for Linux only, and a wheel without it needs Numba"
 	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(APART) -m "not soak"
 endif
+	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m bench house
 
 # format, lint and types
 lint: $(VENV)/ready
