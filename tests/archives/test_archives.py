@@ -2,6 +2,7 @@ import gzip
 import zipfile
 import zlib
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -201,11 +202,17 @@ def twin(path, level, *, strip_www=False, private=False, links="a"):
 OPTIONS = [{}, {"strip_www": True}, {"private": True}, {"links": "all"}]
 
 
-@pytest.mark.parametrize("name", [
-    *("web.warc.gz", "small.warc.gz", "slice.warc", "slice.warc.wat", "later.wat", "quirk.warc.gz", "bad.arc.gz"),
-    *("crawls/aut-example.warc.gz", "crawls/warcfile.warc.gz", "crawls/cc-2019-22-excerpt.wat.txt"),
+@pytest.mark.parametrize(("level", "name"), [
+    *product(
+        ["page", "host", "domain"],
+        ["web.warc.gz", "small.warc.gz", "slice.warc", "slice.warc.wat", "later.wat", "quirk.warc.gz", "bad.arc.gz",
+         "crawls/warcfile.warc.gz", "crawls/cc-2019-22-excerpt.wat.txt"],
+    ),
+    ("page", "crawls/aut-example.warc.gz"),
+    # The largest file: each option takes two seconds.
+    pytest.param("host", "crawls/aut-example.warc.gz", marks=pytest.mark.soak),
+    pytest.param("domain", "crawls/aut-example.warc.gz", marks=pytest.mark.soak),
 ])  # fmt: skip
-@pytest.mark.parametrize("level", ["page", "host", "domain"])
 def test_batches_of_archives_against_the_twin(data, name, level):
     path = data(name)
     for options in OPTIONS if level == "domain" else OPTIONS[:2]:

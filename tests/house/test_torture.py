@@ -12,7 +12,7 @@ from torture.trial import Ended, verdict
 TESTS = Path(__file__).parents[1]
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_every_attack_ends_in_the_right_answer_or_in_one_line():
     run = subprocess.run(
         [sys.executable, "-m", "torture", "--trials", "1", "--seed", "3"],
