@@ -510,6 +510,35 @@ def test_the_error_of_ranks_is_within_its_bound_whatever_is_lost(tmp_path_factor
         shards.close()
 
 
+def test_there_is_no_bound_while_the_sender_does_not_know_what_has_arrived(fleet):
+    shards = fleet(2, rerank_share=None)
+    here = [f"http://a{k}.test/" for k in range(99) if owner_of(f"a{k}.test", 2) == 1]
+    there = next(f"http://b{k}.test/" for k in range(99) if owner_of(f"b{k}.test", 2) == 2)
+    one, two = shards.crawls.values()
+    one.seed(here[:1])
+    two.seed([there])
+    one.crawled(here[0], [there])
+    two.crawled(there, [])
+
+    def settle():
+        for crawl in (one, two):
+            crawl.rerank(wait=True)
+        for _ in range(3):
+            shards.exchange()
+        two.rerank(wait=True)
+        shards.exchange()
+        return _bound(shards)
+
+    assert settle() is not None
+    # The page there loses most of its rank, and its owner does not get to know.
+    one.crawled(here[0], [there, *here[1:9]])
+    one.rerank(wait=True)
+    shards.ask(1, 2)
+    shards.ask(1, 2)
+    assert one.exchange.stale() is None
+    assert settle() is not None
+
+
 class _Meanwhile(Views):
     """Shards of which something happens to one between two questions to all."""
 

@@ -71,7 +71,7 @@ class _Asker:
         Where the next search for changed ranks begins.
     under_way : float
         Sum of the changes of ranks in the last reply, until the next request shows that it has arrived; infinite if it
-        had new pages.
+        had new pages, or if it is not known which ranks had arrived before.
     passing, passed : tuple of int and float
         The ranking that a search through all ranks was about, and the sum of the differences that it left: in the
         search that goes on, and in the last that has ended.
@@ -165,7 +165,8 @@ class Exchange:
                 # The owners of all hosts are looked up after a start. Spiders are served between the calls.
                 return Discovered(own.number, last, begin, [])
             asker = self._askers[shard]
-            if (asker.round, asker.end) != (last, begin):
+            is_anew = (asker.round, asker.end) != (last, begin)
+            if is_anew:
                 # A reply was lost, or one of the two shards has just begun.
                 asker.owned = self._owned_by(shard, 0, begin)
                 asker.sent = np.zeros(len(asker.owned), np.float32)
@@ -173,7 +174,7 @@ class Exchange:
             changed, ranks = self._changed(asker)
             asker.end, pages = self._discovered(shard, begin)
             given = self._given(pages)
-            if len(pages):
+            if is_anew or len(pages):
                 asker.under_way = math.inf
             asker.owned = np.concatenate([asker.owned, pages])
             asker.sent = np.concatenate([asker.sent, given])
@@ -260,7 +261,6 @@ class Exchange:
         rules = self._journal.rules
         if rules is None or rules.part is None:
             return 0.0
-        own, total = rules.part, 0.0
         own, total = rules.part, 0.0
         for shard in {*range(1, own.count + 1)} - {own.number}:
             asker = self._askers[shard]
