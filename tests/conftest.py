@@ -74,8 +74,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Let the collector of garbage never look again at the modules and tests, which are half a million objects."""
-    gc.freeze()
+    """Collect garbage from now on."""
     gc.enable()
 
 
