@@ -61,7 +61,7 @@ _IN_HEADER = ("algorithm", "damping", "tol", "max_iter", "use_scores", "cross_do
 """The options that the header of a ranking holds under their own names."""
 
 _ROUNDED = 2.0**-22
-"""More than the change of the residual, relative to the sum of ranks, when ranks are rounded to float32."""
+"""A bound on the change of the residual when ranks are rounded to float32, relative to their sum."""
 
 
 class RankingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -176,6 +176,8 @@ class Ranker:
         else:
             update = self.ranking.update(*links, scores, hosts)
         values, damping = self.ranking.values, settings.damping
+        # Ranks are published as float32.
+        rounded = _ROUNDED / (1 - damping) if settings.algorithm == "pagerank" else 0.0
 
         def uniform_ranks() -> Float64Array:
             if self._uniform is None:
@@ -205,7 +207,7 @@ class Ranker:
                 "covers": covers,
                 **{name: getattr(settings, name) for name in _IN_HEADER},
                 "lambda": update.eigenvalue,
-                "error": update.error,
+                "error": update.error + rounded,
                 "converged": update.converged,
                 "scored": update.scored,
                 "trust": 0 if self._trusted is None else self._trusted.place + 1,
@@ -228,11 +230,11 @@ class Ranker:
 
 
 def _rank_error(error: float, mass: float, damping: float) -> float | None:
-    """A bound on ‖x* − x‖₁ of published PageRank with the relative bound ``error``; None if there is no such bound.
+    """Return a bound on ‖x* − x‖₁ of published ranks with the sum ``mass``. None if ``error`` is too large.
 
-    Let E be the bound before ranks are rounded. ``error`` is E / s with s ≤ ‖x*‖₁ ≤ ‖x‖₁ + E.
+    ``error`` is E / s, where E bounds ‖x* − x‖₁ before ranks are rounded, and s ≤ ‖x*‖₁ ≤ ‖x‖₁ + E.
     """
-    if error > 0.5:
+    if not error <= 0.5:
         return None
     return (error / (1 - error) + _ROUNDED / (1 - damping)) * mass
 
