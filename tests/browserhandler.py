@@ -1,4 +1,4 @@
-"""A handler of downloads, in a module of its own: its base takes a second to import in a process of pytest."""
+"""A download handler. Its base class takes a second to import under pytest, so few tests import this module."""
 
 from typing import Any
 

@@ -63,7 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     from hypothesis.internal.conjecture import providers
 
-    # Nothing that is made while tests are collected can be freed, so a collection of garbage would be in vain.
+    # Modules and tests stay in memory. Collecting garbage while they are imported would only take time.
     gc.disable()
     # A shell starts background jobs with SIGINT ignored, and commands that tests interrupt would inherit this.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

@@ -482,10 +482,9 @@ class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Sum of the ranks of the pages that may be fetched, and ``harvest`` is the fetched part of it. None if it is not
         computed yet, or the policy ranks nothing. Sums of PageRank can be added over the shards of a crawl.
     rank_error : float or None
-        A bound on the sum of the differences between the ranks of all known pages and their exact PageRank, which has
-        no sum of 1: compare it with ``rank``. None if a page or a link came after the last ranking, or pages or ranks
-        are under way between shards, or the policy does not rank by PageRank. The figure of a shard is its part of the
-        sum over all shards.
+        A bound on the sum of the differences between the ranks of all known pages and exact PageRank. Divide it by
+        ``rank`` for the relative error. None if a page or a link came after the last ranking, pages or ranks are under
+        way between shards, or the policy does not rank by PageRank. A shard gives its part of the sum over all shards.
     """
 
     known: int

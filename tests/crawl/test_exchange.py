@@ -471,6 +471,17 @@ def _bound(shards: Fleet) -> float | None:
     return None if None in parts else sum(parts)
 
 
+def _settle(shards: Fleet, rounds: int) -> None:
+    """Rank at all shards and exchange ranks, again and again."""
+    for _ in range(rounds):
+        shards.clock.advance(exchange.REST_SECONDS)
+        for crawl in shards.crawls.values():
+            crawl.rerank(wait=True)
+        # Later requests confirm the replies before them.
+        for _ in range(3):
+            shards.exchange()
+
+
 @given(st.integers(0, 10**6))
 @settings(max_examples=6)
 def test_the_error_of_ranks_is_within_its_bound_whatever_is_lost(tmp_path_factory, seed):
@@ -496,13 +507,7 @@ def test_the_error_of_ranks_is_within_its_bound_whatever_is_lost(tmp_path_factor
                 (shards.take if dice.random() < 0.6 else shards.ask)(to, by)
                 bounds.append((_bound(shards), _error(shards, urls, exact), step, to, by))
         assert [row for row in bounds if row[0] is not None and row[1] > row[0]] == []
-        for _ in range(25):
-            shards.clock.advance(exchange.REST_SECONDS)
-            for crawl in shards.crawls.values():
-                crawl.rerank(wait=True)
-            # The second and the third requests show that the replies before them have arrived.
-            for _ in range(3):
-                shards.exchange()
+        _settle(shards, 25)
         assert _error(shards, urls, exact) <= _bound(shards) < 5e-3 * float(exact.sum())
         shards.owner(first).crawled(first, [])
         assert _bound(shards) is None
@@ -519,28 +524,20 @@ def test_there_is_no_bound_while_the_sender_does_not_know_what_has_arrived(fleet
     two.seed([there])
     one.crawled(here[0], [there])
     two.crawled(there, [])
-
-    def settle():
-        for crawl in (one, two):
-            crawl.rerank(wait=True)
-        for _ in range(3):
-            shards.exchange()
-        two.rerank(wait=True)
-        shards.exchange()
-        return _bound(shards)
-
-    assert settle() is not None
-    # The page there loses most of its rank, and its owner does not get to know.
+    _settle(shards, 2)
+    assert _bound(shards) is not None
+    # The page of the other shard loses most of its rank, and both replies that say so are lost.
     one.crawled(here[0], [there, *here[1:9]])
     one.rerank(wait=True)
     shards.ask(1, 2)
     shards.ask(1, 2)
     assert one.exchange.stale() is None
-    assert settle() is not None
+    _settle(shards, 2)
+    assert _bound(shards) is not None
 
 
 class _Meanwhile(Views):
-    """Shards of which something happens to one between two questions to all."""
+    """Calls a function after each question to all shards."""
 
     def __init__(self, crawls: list[inlink.Crawl], happens: Callable[[], object]) -> None:
         super().__init__(crawls)
@@ -561,12 +558,7 @@ def test_the_whole_has_a_bound_if_no_shard_changes_while_all_are_asked(fleet):
     exact = _exact(web, urls)
     whole = Views(list(shards.crawls.values()))
     assert whole.whole("about").ranking is None
-    for _ in range(30):
-        shards.clock.advance(exchange.REST_SECONDS)
-        for crawl in shards.crawls.values():
-            crawl.rerank(wait=True)
-        for _ in range(3):
-            shards.exchange()
+    _settle(shards, 30)
     standing = whole.whole("standing")
     assert standing.rank_error == _bound(shards)
     assert _error(shards, urls, exact) <= standing.rank_error < 5e-3 * standing.rank

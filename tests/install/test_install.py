@@ -53,7 +53,7 @@ def source(way: str, folder: Path) -> str:
 )
 def test_an_empty_environment_gets_machine_code_and_no_extras(way: str, tmp_path: Path):
     wanted = source(way, tmp_path)
-    # This environment's pip installs into the empty one, and compiles none of the modules there.
+    # The pip of this environment installs into the empty one, and compiles no modules.
     run(sys.executable, "-m", "venv", "--without-pip", "environment", folder=tmp_path)
     python = tmp_path / "environment/bin/python"
     pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]

@@ -42,7 +42,7 @@ def assert_unbiased(values: np.ndarray, expected: np.ndarray) -> None:
     [
         ("cyclic", False),
         ("random", True),
-        # Weights choose the steps, and `order` chooses where a walk begins. So the two do not meet.
+        # Weights choose the steps, and `start` chooses where a walk begins.
         pytest.param("cyclic", True, marks=pytest.mark.soak),
         pytest.param("random", False, marks=pytest.mark.soak),
     ],

@@ -314,7 +314,7 @@ def test_an_archive_knows_changes_of_pages_that_it_has_several_times(tmp_path):
             capture("response", "a", "new", 40),
             capture("response", "a", "old", 20),
             capture("revisit", "a", "", 30),
-            # An error and a record that is no response of HTTP are no captures of a page.
+            # Neither an error page nor a record without an HTTP response is a capture of the page.
             capture("response", "a", "gone", 50, status="404 Not Found"),
             record("response", b"rubbish", url="http://a.example/a", date="2024-05-01T00:00:55Z"),
             capture("response", "late", "x", 11),

@@ -447,7 +447,7 @@ def test_only_proxies_say_for_whom_they_ask(tmp_path, monkeypatch):
                 client.sendall(LOGIN + forwarded + b'Content-Length: 13\r\n\r\n{"token":"x"}')
             assert read(clients[1]) == b""
             assert len(server.server.strangers) == 3
-            # A connection of a peer that is no proxy counts from its beginning.
+            # Other peers than proxies count as soon as they connect.
             other = stack.enter_context(connect(server, "127.0.0.2"))
             other.sendall(GET + b"\r\n")
             assert other.recv(1 << 16).startswith(b"HTTP/1.1 200 ")

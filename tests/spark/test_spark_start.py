@@ -1,4 +1,4 @@
-"""Spark that does not start is told in one line."""
+"""One line says why Spark does not start."""
 
 import os
 import subprocess

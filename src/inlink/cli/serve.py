@@ -133,7 +133,8 @@ def _serve_shards(folders: tuple[Path, ...], count: int, options: "Options", sha
         for value in (values if isinstance(values, tuple) else [values])
         if value not in (None, False)
     ]
-    return serve_shards(folders[0], count, options, arguments, say)
+    command = [sys.executable, "-m", "inlink.cli.serve", "serve", *arguments]
+    return serve_shards(folders[0], count, options, command, say)
 
 
 file_option = click.option(
@@ -202,7 +203,7 @@ def _tokens(file: Path | None) -> "Tokens":
 
 
 def _end_with_input() -> None:
-    """End this process once its standard input closes: once ``inlink serve --shards`` has ended."""
+    """End this process when its standard input closes, because ``inlink serve --shards`` has ended."""
     while os.read(0, 1 << 12):
         pass
     os.kill(os.getpid(), signal.SIGTERM)

@@ -13,9 +13,9 @@ owns the page. The owner takes this part as b (:mod:`inlink.reranking.live`) and
 A part is sent again when it has changed by a tenth, and at rest when it has changed by 10⁻⁴. The sender remembers which
 parts it has sent. If a reply was lost, it sends all of them again.
 
-**The error of the ranks.** Let x be the ranks that the owners have of their pages. Each ranking knows the residual of
-its own equation. The parts that the owner does not have, or has not ranked with, are missing in b, so they add to the
-residual of x at most their sum of differences. The sum of all of these, divided by 1 − d, bounds ‖x* − x‖₁.
+**The error of the ranks.** Let x be the ranks of all pages at their owners. Each ranking knows the residual of its own
+equation. A change that has not reached the owner, or came after its ranking, is missing in b. It raises the residual of
+x by at most its amount. All residuals and missing changes together, divided by 1 − d, bound ‖x* − x‖₁.
 """
 
 import math
@@ -70,17 +70,17 @@ class _Asker:
     place : int
         Where the next search for changed ranks begins.
     under_way : float
-        Sum of the changes of ranks in the last reply, until the next request shows that it has arrived; infinite if it
-        had new pages, or if it is not known which ranks had arrived before.
-    passing, passed : tuple of int and float
-        The ranking that a search through all ranks was about, and the sum of the differences that it left: in the
-        search that goes on, and in the last that has ended.
+        Sum of the changes of ranks in the last reply, until the next request confirms it. Infinite if the reply had
+        new pages, or if it is not known which ranks had arrived before.
+    search, searched : tuple of int and float
+        The running search for changed ranks and the last complete one: the ranking that was searched, by the byte of
+        the log that it covers, and the sum of the changes that were too small to send.
     """
 
     def __init__(self) -> None:
         self.round = self.end = self.place = 0
         self.under_way = 0.0
-        self.passing = self.passed = 0, math.inf
+        self.search = self.searched = 0, math.inf
         self.owned: UInt32Array = np.empty(0, np.uint32)
         self.sent: Float32Array = np.empty(0, np.float32)
 
@@ -170,7 +170,7 @@ class Exchange:
                 # A reply was lost, or one of the two shards has just begun.
                 asker.owned = self._owned_by(shard, 0, begin)
                 asker.sent = np.zeros(len(asker.owned), np.float32)
-                asker.round, asker.place, asker.passed = last, 0, (0, math.inf)
+                asker.round, asker.place, asker.searched = last, 0, (0, math.inf)
             changed, ranks = self._changed(asker)
             asker.end, pages = self._discovered(shard, begin)
             given = self._given(pages)
@@ -212,18 +212,18 @@ class Exchange:
         """The places of sent pages whose ranks have changed, and these ranks."""
         begin = asker.place if asker.place < len(asker.owned) else 0
         asker.place = begin + _LOOKED_THROUGH
-        ranking, left = asker.passing
+        ranking, left = asker.search
         if begin == 0:
             ranking, left = self._journal.frontier.ranked_up_to, 0.0
         elif ranking != self._journal.frontier.ranked_up_to:
             left = math.inf
         ranks, sent = self._given(asker.owned[begin : asker.place]), asker.sent[begin : asker.place]
         changed = np.flatnonzero(_differ(ranks, sent, self._change()))
-        asker.under_way = _difference(ranks[changed], sent[changed])
+        asker.under_way = _distance(ranks[changed], sent[changed])
         sent[changed] = ranks[changed]
-        asker.passing = ranking, left + _difference(ranks, sent)
+        asker.search = ranking, left + _distance(ranks, sent)
         if asker.place >= len(asker.owned):
-            asker.passed = asker.passing
+            asker.searched = asker.search
         return (changed + begin).astype(np.uint32), ranks[changed]
 
     def _change(self) -> float:
@@ -252,11 +252,11 @@ class Exchange:
         return (np.flatnonzero(owners == shard) + begin).astype(np.uint32)
 
     def stale(self) -> float | None:
-        """A bound on what the ranks of pages lack of links between this shard and the others.
+        """Return a bound on the sum of the changes of ranks that are missing at this shard and the others.
 
-        This is the sum of the differences between what the links here give to pages of the others and what these have
-        of it, and of changes that were too small to be taken in here. It holds as long as no link or ranking comes.
-        None if another shard has not asked for all pages and ranks since the last ranking. 0 if the crawl is no shard.
+        These are changes of ranks here that the other shards have not received, and changes that came here and were
+        too small to take in. The bound holds until the next link or ranking. It is None if another shard has not asked
+        for all pages and ranks since the last ranking, and 0 if the crawl is no shard.
         """
         rules = self._journal.rules
         if rules is None or rules.part is None:
@@ -264,7 +264,7 @@ class Exchange:
         own, total = rules.part, 0.0
         for shard in {*range(1, own.count + 1)} - {own.number}:
             asker = self._askers[shard]
-            ranking, left = asker.passed
+            ranking, left = asker.searched
             if asker.end < self._pages.num_pages or ranking != self._journal.frontier.ranked_up_to:
                 return None
             total += left + asker.under_way + CHANGE_AT_REST * float(self._others[shard].ranks.sum())
@@ -374,7 +374,8 @@ def _checked_ranks(batch: Discovered, count: int) -> tuple[Int64Array, Float32Ar
     raise ParameterError(f"shard {batch.shard} sent ranks of unknown pages, or ranks that are not finite")
 
 
-def _difference(after: Float32Array, before: Float32Array) -> float:
+def _distance(after: Float32Array, before: Float32Array) -> float:
+    """The sum of the differences."""
     return float(np.abs(after.astype(np.float64) - before).sum())
 
 

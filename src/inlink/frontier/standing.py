@@ -42,7 +42,7 @@ _MOST_NEWS = 1 << 24
 """Maximum number of bytes of the log that are searched for changes since the last ranking, in about 10 ms."""
 
 _CHANGING = (SEED, VISIT, FAILED, MERGE, EXCLUDE, RELOAD, CANONICAL, SETTINGS, REPAIRED)
-"""The kinds of events after which pages, links or teleports may be others."""
+"""Kinds of events that may change pages, links or teleports."""
 
 
 class HarvestPoint(msgspec.Struct, frozen=True):
@@ -203,10 +203,10 @@ class Progress:
 
 
 class _RankError:
-    """Bounds how far the present ranks are from PageRank of the present links (:mod:`inlink.reranking.live`).
+    """Bounds the sum of the differences between the ranks and exact PageRank (:mod:`inlink.reranking.live`).
 
-    Ranks that other shards gave since the last ranking are in the ranks of their pages, and not in those of the pages
-    that these link to.
+    Ranks that came from other shards after the last ranking count for their pages, but not yet for the pages that these
+    link to.
     """
 
     def __init__(self, frontier: Frontier, stale: Callable[[], float | None]) -> None:
@@ -215,7 +215,7 @@ class _RankError:
         self._moved: float | None = None
 
     def bound(self) -> float | None:
-        """The bound on the sum of differences; None if there is none."""
+        """Return the bound, or None if it is not known."""
         frontier, adopted = self._frontier, self._frontier.adopted
         if adopted is None or frontier.policy.algorithm != "pagerank":
             return None
@@ -229,10 +229,10 @@ class _RankError:
         stale = None if self._moved is None else self._stale()
         if self._moved is None or stale is None:
             return None
-        return own + (self._moved + stale) / (1 - float(adopted.meta["damping"]))
+        return own + (self._moved + stale) / (1 - frontier.settings.damping)
 
     def _look(self, ranked: int) -> None:
-        """Add up the ranks that other shards gave after byte ``ranked`` of the log, unless a page or link came too."""
+        """Add up the ranks that other shards sent after byte ``ranked`` of the log. A new page or link ends the sum."""
         frames = self._frontier.pages.frames
         if ranked != self._ranked:
             self._ranked = self._end = ranked

@@ -16,9 +16,6 @@ log = logging.getLogger("inlink.server")
 MOST_SHARDS = 64
 """Maximum number of shards on one machine."""
 
-SERVER = "inlink.cli.serve"
-"""The module that runs ``inlink serve`` until its standard input closes."""
-
 PAUSE_SECONDS = 1.0
 """Seconds before a server that died is started again."""
 
@@ -27,7 +24,7 @@ def serve_shards(
     folder: Path,
     count: int,
     options: Options,
-    arguments: Sequence[str],
+    command: Sequence[str],
     say: Callable[[str], object] = print,
 ) -> int:
     """Serve all shards of a crawl until a signal comes; return the exit code.
@@ -41,8 +38,9 @@ def serve_shards(
     options : Options
         The first shard listens on ``port``, and each further shard on the next port. If ``port`` is 0, the ports are
         free ports.
-    arguments : sequence of str
-        Arguments of ``inlink serve`` for all servers, without those for folder, ports and shards.
+    command : sequence of str
+        A program that serves a crawl until its standard input closes, with the arguments of ``inlink serve`` for all
+        servers. Those for folder, ports and shards are added.
     say : callable
         Called with each line that a server prints, and with the URLs of all shards once all of them listen.
 
@@ -71,11 +69,11 @@ def serve_shards(
         urls = [f"{base}:{port}/v1/crawls/{k}" for k, port in enumerate(ports, 1)]
         shards = []
         for k, port in enumerate(ports, 1):
-            command = [sys.executable, "-m", SERVER, "serve", str(folder / str(k)), f"--port={port}"]
+            own = [str(folder / str(k)), f"--port={port}", f"--shard={k}/{count}"]
             if options.grpc_port is not None:
-                command.append(f"--grpc-port={options.grpc_port + k - 1 if options.grpc_port else 0}")
-            command += [f"--shard={k}/{count}", *(f"--shard-url={url}" for url in urls), *arguments]
-            shards.append(_Shard(f"shard {k}/{count}", command, say))
+                own.append(f"--grpc-port={options.grpc_port + k - 1 if options.grpc_port else 0}")
+            own += [f"--shard-url={url}" for url in urls]
+            shards.append(_Shard(f"shard {k}/{count}", [*command, *own], say))
         return _serve(shards, ",".join(urls), say)
 
 
@@ -132,7 +130,8 @@ class _Shard:
             with self._lock:
                 if self._ended.is_set():
                     break
-                # In a session of its own, it gets no Ctrl-C, and ends when this process asks it to, or has ended.
+                # A session of its own keeps Ctrl-C from the server, which this process ends. If this process dies, the
+                # server's standard input closes.
                 self._process = subprocess.Popen(
                     self._command,
                     stdin=subprocess.PIPE,

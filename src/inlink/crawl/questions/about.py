@@ -18,8 +18,8 @@ from inlink.store.log import LOCK, RANKS
 class RankingInfo(msgspec.Struct, frozen=True):
     """The ranking that orders a crawl. ``behind`` is the number of bytes that the log has grown by since.
 
-    ``error`` is a bound on the relative L1 error of PageRank as of the ranking. It is None in a shard of a crawl, and
-    in the whole as long as pages, links or ranks came after the last rankings of the shards, or are under way.
+    ``error`` is a bound on the relative L1 error of PageRank as of the ranking. A shard has none. All shards together
+    have none while pages, links or ranks are under way, or are newer than the last rankings.
     """
 
     algorithm: str | None

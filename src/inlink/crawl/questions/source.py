@@ -157,7 +157,7 @@ class FolderCrawl:
         return now
 
     def stale(self) -> float | None:
-        """See :meth:`inlink.crawl.exchange.Exchange.stale`. Only a shard that runs knows what the others have."""
+        """See :meth:`inlink.crawl.exchange.Exchange.stale`. Only a running shard knows it."""
         return 0.0 if self.rules is None or self.rules.part is None else None
 
     def number(self, page: str | int) -> int:

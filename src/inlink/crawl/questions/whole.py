@@ -324,7 +324,7 @@ def errors(shards: Shards, arguments: Arguments) -> answers.Errors:
 
 
 def standing(shards: Shards, arguments: Arguments) -> Standing:
-    """Sums; without all shards there is no harvest, and no bound on the error of ranks."""
+    """Sums. The harvest and the bound on the error of the ranks need all shards."""
     if arguments["top"] is not None:
         raise ParameterError(NO_BOUND)
     parts = _ask_all(shards, "standing", arguments)
@@ -332,7 +332,7 @@ def standing(shards: Shards, arguments: Arguments) -> Standing:
     errors = {shard: part.rank_error for shard, part in parts.items()}
     if whole.rank is None or None in errors.values():
         return whole
-    # Shards answer one after the other. If none has changed since, there was a moment at which all answers held.
+    # Shards answer at different times. If they all give the same bound again, the bounds held at one moment.
     again = _ask_all(shards, "standing", {**arguments, "hosts": 0})
     if errors != {shard: part.rank_error for shard, part in again.items()}:
         return whole
@@ -444,7 +444,7 @@ def about(shards: Shards, arguments: Arguments) -> About:
 
 
 def _relative_error(whole: Standing) -> float | None:
-    """A bound on ‖x − x*‖₁ / ‖x*‖₁ of the ranks; None if there is none below 1."""
+    """Return a bound on the relative L1 error of the ranks. None if it is not known, or not below 1."""
     rank, error = whole.rank, whole.rank_error
     return error / (rank - error) if rank is not None and error is not None and rank > 2 * error else None
 
