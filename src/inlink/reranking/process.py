@@ -50,7 +50,7 @@ from inlink.reranking.expected import expected_ranks
 from inlink.reranking.kernels.push import LEAST_SCORE
 from inlink.reranking.live import GrowingHits, GrowingPageRank
 from inlink.reranking.sections import SeedSections
-from inlink.reranking.soundness import is_foreign
+from inlink.reranking.soundness import ROUNDED, is_foreign
 from inlink.store.reader import crawl_folder, known_pages
 from inlink.store.received import Inflow
 
@@ -59,9 +59,6 @@ ALGORITHMS = ("pagerank", "hits")
 
 _IN_HEADER = ("algorithm", "damping", "tol", "max_iter", "use_scores", "cross_domain_only")
 """The options that the header of a ranking holds under their own names."""
-
-_ROUNDED = 2.0**-22
-"""A bound on the change of the residual when ranks are rounded to float32, relative to their sum."""
 
 
 class RankingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -176,8 +173,6 @@ class Ranker:
         else:
             update = self.ranking.update(*links, scores, hosts)
         values, damping = self.ranking.values, settings.damping
-        # Ranks are published as float32.
-        rounded = _ROUNDED / (1 - damping) if settings.algorithm == "pagerank" else 0.0
 
         def uniform_ranks() -> Float64Array:
             if self._uniform is None:
@@ -207,7 +202,7 @@ class Ranker:
                 "covers": covers,
                 **{name: getattr(settings, name) for name in _IN_HEADER},
                 "lambda": update.eigenvalue,
-                "error": update.error + rounded,
+                "error": update.error,
                 "converged": update.converged,
                 "scored": update.scored,
                 "trust": 0 if self._trusted is None else self._trusted.place + 1,
@@ -236,7 +231,7 @@ def _rank_error(error: float, mass: float, damping: float) -> float | None:
     """
     if not error <= 0.5:
         return None
-    return (error / (1 - error) + _ROUNDED / (1 - damping)) * mass
+    return (error / (1 - error) + ROUNDED / (1 - damping)) * mass
 
 
 class _Rests:

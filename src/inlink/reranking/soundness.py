@@ -15,6 +15,9 @@ from inlink.base.arrays import AnyArray
 from inlink.reranking.sections import TURN
 from inlink.store.reader import crawl_folder
 
+ROUNDED = 2.0**-22
+"""A bound on the change of the residual when ranks are rounded to float32, relative to their sum."""
+
 SLACK = 0.01
 """Tolerated relative error of sums. Rankings are exact to 1e-4."""
 

@@ -11,6 +11,7 @@ from inlink.base.folder import Folder
 from inlink.crawl.permissions import Kept, kept
 from inlink.crawl.settings import stored
 from inlink.errors import FolderError
+from inlink.reranking.soundness import ROUNDED
 from inlink.store.inbox import pending
 from inlink.store.log import LOCK, RANKS
 
@@ -32,6 +33,7 @@ class RankingInfo(msgspec.Struct, frozen=True):
 class _RankingMeta(msgspec.Struct):
     algorithm: str | None = None
     covers: int = 0
+    damping: float = 0.0
     error: float | None = None
     converged: bool | None = None
 
@@ -129,4 +131,8 @@ def _ranking(folder: Path, end: int) -> tuple[RankingInfo | None, str | None]:
         return None, str(error)
     except (KeyError, msgspec.ValidationError) as error:
         return None, f"{folder / RANKS}/header.json is damaged ({error}): remove the folder {RANKS}"
-    return RankingInfo(meta.algorithm, pages, max(end - meta.covers, 0), meta.error, meta.converged), None
+    bound = meta.error
+    if meta.algorithm == "pagerank" and bound is not None and meta.damping < 1:
+        # The header has the bound before ranks are rounded.
+        bound += ROUNDED / (1 - meta.damping)
+    return RankingInfo(meta.algorithm, pages, max(end - meta.covers, 0), bound, meta.converged), None
