@@ -357,8 +357,8 @@ def test_a_preset_bounds_the_crawl_and_says_the_delay():
 
 def test_nothing_listens_and_robots_are_obeyed():
     settings = settings_of(Path("c"), CrawlOptions(), None, ())
-    for name in ("TELNETCONSOLE_ENABLED", "REMOTE_CONTROL_ENABLED", "COOKIES_ENABLED", "HTTPCACHE_ENABLED"):
-        assert settings[name] is False
+    assert settings["EXTENSIONS_BASE"] == {}
+    assert settings["COOKIES_ENABLED"] is settings["HTTPCACHE_ENABLED"] is False
     assert settings["ROBOTSTXT_OBEY"] is True
 
 
