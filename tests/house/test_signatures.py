@@ -2,17 +2,13 @@
 
 import ast
 import json
-from functools import cache
 from pathlib import Path
+
+from bench import house
 
 ROOT = Path(__file__).parents[2]
 RECORD = json.loads((ROOT / "ahead" / "signatures.json").read_text())
 SOURCE = ROOT / "src"
-
-
-@cache
-def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
 
 
 def dotted(path: Path) -> str:
@@ -36,7 +32,7 @@ def kernels() -> dict[str, ast.FunctionDef]:
     return {
         f"{dotted(path)}:{node.name}": node
         for path in kernel_modules()
-        for node in tree(path).body
+        for node in house.nodes(path)
         if isinstance(node, ast.FunctionDef) and decorated(node)
     }
 
@@ -45,7 +41,7 @@ def fields(place: str) -> list[str]:
     """The fields of a named tuple in the sources."""
     module, _, name = place.partition(":")
     path = SOURCE.joinpath(*module.split(".")).with_suffix(".py")
-    made = next(node for node in tree(path).body if isinstance(node, ast.ClassDef) and node.name == name)
+    made = next(node for node in house.nodes(path) if isinstance(node, ast.ClassDef) and node.name == name)
     return [node.target.id for node in made.body if isinstance(node, ast.AnnAssign)]
 
 
@@ -77,7 +73,7 @@ def test_each_kernel_that_python_calls_is_recorded():
         if dotted(path) in inside:
             continue
         modules = {}
-        for node in ast.walk(tree(path)):
+        for node in house.nodes(path):
             if not isinstance(node, ast.ImportFrom):
                 continue
             for name in node.names:
@@ -85,7 +81,7 @@ def test_each_kernel_that_python_calls_is_recorded():
                 modules[name.asname or name.name] = f"{node.module}.{name.name}"
         called |= {
             f"{modules[node.value.id]}:{node.attr}"
-            for node in ast.walk(tree(path))
+            for node in house.nodes(path)
             if isinstance(node, ast.Attribute)
             and isinstance(node.value, ast.Name)
             and node.value.id in modules
