@@ -290,7 +290,8 @@ _AT_THE_EDGE = """
 import ctypes, json, mmap, sys
 import numpy as np
 from random import Random
-from inlink.archives.kernels.wat import WORK, scan_record
+from inlink.archives.kernels.links import host_links
+from inlink.archives.kernels.wat import WORK
 
 size = mmap.PAGESIZE
 area = mmap.mmap(-1, 17 * size)
@@ -299,14 +300,19 @@ libc = ctypes.CDLL(None, use_errno=True)
 assert libc.mprotect(ctypes.c_void_p(place + 16 * size), size, 0) == 0
 memory = np.frombuffer(area, np.uint8)
 memory.flags.writeable = False
-work, links = np.zeros(WORK, np.uint64), np.zeros(4096, np.uint64)
+tables = [
+    *(np.zeros(WORK, np.uint64), np.zeros(4096, np.uint64), np.zeros(1 << 14, np.uint32)),
+    *(np.zeros(1 << 13, np.uint64), np.zeros(1 << 17, np.uint8), np.zeros((1 << 12) - 1, np.int64)),
+    *(np.zeros(1 << 13, np.int64), np.zeros(1 << 14, np.uint64), np.zeros(5, np.uint64)),
+]
 bodies = json.loads(sys.stdin.read())
 for body in bodies:
     body = body.encode("latin-1")[: 16 * size]
     for end in (*range(min(len(body), 2000) + 1), len(body)):
         area[16 * size - end : 16 * size] = body[:end]
         for rules in (0, 1, 3):
-            scan_record(memory[16 * size - end : 16 * size], 0, end, rules, work, links)
+            text, frame = memory[16 * size - end : 16 * size], np.array([0, end, 0], np.uint64)
+            host_links(text, frame, rules, -1, *tables, np.zeros(4, np.int64))
 print("read", len(bodies))
 """
 
