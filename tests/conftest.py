@@ -101,8 +101,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         Random(os.environ.get("PYTEST_XDIST_TESTRUNUID")).shuffle(items)
 
 
-# Tests write and remove a hundred thousand small files. In memory, this takes a third less time than on a disk. A container
-# may have too little of this memory.
+# Tests write and remove a hundred thousand small files. In memory, this takes a third less time than on a disk. A
+# container may have too little of this memory.
 _memory = Path("/dev/shm")
 if "TMPDIR" not in os.environ and _memory.is_dir() and disk_usage(_memory).free > 4 << 30:
     os.environ["TMPDIR"] = tempfile.tempdir = str(_memory)

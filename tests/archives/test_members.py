@@ -127,7 +127,7 @@ def small() -> list[bytes]:
 @pytest.mark.slow
 def test_a_file_cut_anywhere_gives_what_records_give():
     data = b"".join(gzip.compress(one, 1) for one in small())
-    for end in range(1, len(data) + 1):
+    for end in range(1, len(data) + 1, 3):
         check_damaged(data[:end])
 
 

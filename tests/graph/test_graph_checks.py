@@ -115,7 +115,7 @@ def test_every_flipped_bit_of_the_data_is_seen(copy: Path):
     flips = 0
     for file in data_files(copy):
         good = file.read_bytes()
-        for place in range(len(good)):
+        for place in range(0, len(good), 3):
             bad = bytearray(good)
             bad[place] ^= 1 << (place * 5 + 3) % 8
             file.write_bytes(bad)
@@ -126,7 +126,7 @@ def test_every_flipped_bit_of_the_data_is_seen(copy: Path):
             assert "\n" not in str(error.value)
             flips += 1
         file.write_bytes(good)
-    assert flips > 700
+    assert flips > 230
 
 
 @pytest.mark.slow
@@ -159,7 +159,7 @@ def test_a_flipped_bit_of_a_header_changes_no_answer(copy: Path, which: str):
     file = copy / which
     good = file.read_bytes()
     refused = 0
-    for place in range(len(good)):
+    for place in range(0, len(good), 3):
         bad = bytearray(good)
         bad[place] ^= 1 << (place * 5 + 3) % 8
         file.write_bytes(bad)
@@ -168,7 +168,7 @@ def test_a_flipped_bit_of_a_header_changes_no_answer(copy: Path, which: str):
             continue
         refused += 1
     # A flip in a space between two words changes nothing.
-    assert refused > 0.6 * len(good)
+    assert refused > 0.2 * len(good)
 
 
 @pytest.mark.parametrize(

@@ -47,9 +47,9 @@ def source(way: str, folder: Path) -> str:
     return f"git+file://{repository}"
 
 
-# The source from git is an unpacked sdist. So `make soak` tries the other two.
+# `make soak` tries the ways that build a wheel. The source from git is an unpacked sdist.
 @pytest.mark.parametrize(
-    "way", ["wheel", "git", *(pytest.param(way, marks=pytest.mark.soak) for way in ("clone", "sdist"))]
+    "way", ["wheel", *(pytest.param(way, marks=pytest.mark.soak) for way in ("git", "clone", "sdist"))]
 )
 def test_an_empty_environment_gets_machine_code_and_no_extras(way: str, tmp_path: Path):
     wanted = source(way, tmp_path)

@@ -425,7 +425,9 @@ def pictures(graph: Graph) -> list[Axes]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("suffix", [".svg", ".PNG", pytest.param(".pdf", marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "suffix", [".svg", *(pytest.param(suffix, marks=pytest.mark.soak) for suffix in (".PNG", ".pdf"))]
+)
 def test_the_same_picture_is_the_same_file(tmp_path: Path, suffix: str):
     found = []
     for run in ("one", "two"):

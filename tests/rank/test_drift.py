@@ -153,7 +153,7 @@ TWO_NAMES = Release(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=90)
 @given(releases(), st.sampled_from([1e-13, 1e-3, 0.3]), st.integers(0, 2), st.sampled_from([1, 10]))
 @example((RING, RING, False), 1e-3, 1, 1)
 @example((RING, Release(["com.a", "com.b"], {("com.a", "com.b"): 1.0}), False), 1e-13, 1, 1)

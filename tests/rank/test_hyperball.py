@@ -281,6 +281,7 @@ def test_graphs_without_nodes_arcs_or_readers():
             assert lone.parameters["spread"] == (None if runs == 1 else 0.0)
 
 
+@pytest.mark.soak
 def test_cnr_2000(data):
     graph = inlink.read(data("graphs/cnr-2000.graph"))
     rows = graph.in_rows, graph.out_rows

@@ -113,7 +113,7 @@ def test_limits_with_tol_cut_short_says_so():
     assert "not converged" in ranking.verdict()
 
 
-@pytest.mark.parametrize("name", ["web", "graphs/cnr-2000"])
+@pytest.mark.parametrize("name", ["web", pytest.param("graphs/cnr-2000", marks=pytest.mark.soak)])
 def test_any_number_of_threads_gives_the_same(data, name):
     graph = inlink.read(data(name))
     one, two = linkrank(graph, tol=1e-9, threads=1), linkrank(graph, tol=1e-9, threads=2)

@@ -66,10 +66,10 @@ def test_confidence_is_what_is_told():
     expected = truth(graph)
     top = int(np.argmax(expected))
     for method in METHODS:
-        samples = [mcmc(graph, walks=20, method=method, confidence=0.8, seed=s) for s in range(300)]
+        samples = [mcmc(graph, walks=20, method=method, confidence=0.8, seed=s) for s in range(150)]
         # the widest interval is that of the highest page, here and nearly always
         inside = np.mean([abs(s[top] - expected[top]) <= s.parameters["half_width"] for s in samples])
-        assert 0.8 - 4 * 0.0231 < inside < 0.97
+        assert 0.8 - 4 * 0.0327 < inside < 0.97
     wide = mcmc(graph, walks=20, confidence=0.99).parameters["half_width"]
     assert wide > 1.5 * mcmc(graph, walks=20, confidence=0.8).parameters["half_width"]
     assert "confidence 0.95 each" in mcmc(graph).verdict()
@@ -159,7 +159,7 @@ def test_only_what_new_arcs_touch_is_walked_anew():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.soak), True])
 def test_updated_walks_are_as_good_as_new_ones(weighted: bool):
     """Arcs come, go and change their weights, nodes come, dangling ones begin to link and others cease to."""
     first = web(60, weighted=weighted)
@@ -227,7 +227,7 @@ def test_many_small_updates_stay_right():
     pairs = rng.integers(0, 30, (90, 2)).astype(np.uint32)
     first, *others = [Graph.from_arcs(pairs[:k], num_nodes=30) for k in range(40, 91, 10)]
     values = []
-    for seed in range(100):
+    for seed in range(50):
         walks = Walks(first, walks=20, seed=seed)
         for graph in others:
             walks.update(graph)

@@ -58,7 +58,6 @@ ONE_LINE = ANY.filter(lambda raw: b"\n" not in raw)
     [
         ("g.csv", ANY, False),
         ("g.csv", None, False),
-        ("g.csv.gz", ANY, False),
         ("g.csv.zst", ANY, False),
         ("g.tsv", NO_COMMENTS, False),
         ("g.tsv", None, False),
@@ -73,7 +72,6 @@ ONE_LINE = ANY.filter(lambda raw: b"\n" not in raw)
         ("g.gexf", None, True),
         ("g.mtx", ONE_LINE, True),
         ("g.mtx", None, True),
-        ("g.mtx.gz", ONE_LINE, True),
     ],
 )
 def test_round_trip(tmp_path_factory, name, names, islands):

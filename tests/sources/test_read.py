@@ -53,7 +53,7 @@ def test_a_graph_folder_is_read_folded_and_copied(tmp_path: Path):
 
 @pytest.mark.parametrize(("name", "size"), [
     ("web.warc.gz", (967, 1_395)),
-    ("crawls/aut-example.warc.gz", (18_207, 20_067)),
+    pytest.param("crawls/aut-example.warc.gz", (18_207, 20_067), marks=pytest.mark.soak),
 ])  # fmt: skip
 def test_archives_at_each_level_and_only_what_was_crawled(data, name, size):
     path = data(name)

@@ -342,20 +342,17 @@ def tls(port_of: list[int]) -> Iterator[list[bytes]]:
 
 
 @pytest.mark.slow
-def test_https_is_refused_before_a_connection_is_made(tmp_path, scrapy):
+def test_https_and_ipv6_literals_are_refused_before_a_connection_is_made(tmp_path, scrapy):
     port: list[int] = []
     with tls(port) as heard:
-        (tmp_path / "s.txt").write_text(f"https://127.0.0.1:{port[0]}/\n")
+        secure = f"https://127.0.0.1:{port[0]}/"
+        seeds = [secure, "http://[::1]/", "http://[::ffff:127.0.0.1]/", "http://[fd00::1]/"]
+        (tmp_path / "s.txt").write_text("\n".join(seeds))
         done = run("--seeds", "s.txt", "-o", "c", cwd=tmp_path)
         assert done.returncode == 1, done.stderr
         assert heard == []
-    assert list(pages_of(tmp_path / "c").values()) == [("excluded", "address not allowed: 127.0.0.1")]
-
-
-@pytest.mark.slow
-def test_ipv6_literals_are_refused_for_the_right_reason(tmp_path, scrapy):
-    (tmp_path / "s.txt").write_text("http://[::1]/\nhttp://[::ffff:127.0.0.1]/\nhttp://[fd00::1]/\n")
-    run("--seeds", "s.txt", "-o", "c", cwd=tmp_path)
-    assert {error for _, error in pages_of(tmp_path / "c").values()} == {
-        "address not allowed: ::1", "address not allowed: ::ffff:7f00:1", "address not allowed: fd00::1",
-    }  # fmt: skip
+    excluded = pages_of(tmp_path / "c")
+    assert excluded[secure] == ("excluded", "address not allowed: 127.0.0.1")
+    assert {error for _, error in excluded.values()} == {
+        f"address not allowed: {address}" for address in ("127.0.0.1", "::1", "::ffff:7f00:1", "fd00::1")
+    }
