@@ -208,8 +208,8 @@ OPTIONS = [{}, {"strip_www": True}, {"private": True}, {"links": "all"}]
         ["web.warc.gz", "small.warc.gz", "slice.warc", "slice.warc.wat", "later.wat", "quirk.warc.gz", "bad.arc.gz",
          "crawls/warcfile.warc.gz", "crawls/cc-2019-22-excerpt.wat.txt"],
     ),
-    ("page", "crawls/aut-example.warc.gz"),
     # The largest file: each option takes two seconds.
+    pytest.param("page", "crawls/aut-example.warc.gz", marks=pytest.mark.slow),
     pytest.param("host", "crawls/aut-example.warc.gz", marks=pytest.mark.soak),
     pytest.param("domain", "crawls/aut-example.warc.gz", marks=pytest.mark.soak),
 ])  # fmt: skip
@@ -234,6 +234,7 @@ def test_figures_of_an_archive(data):
     assert tally.links == sum(arcs.values()) > len(arcs) == 1_406
 
 
+@pytest.mark.slow
 def test_figures_of_a_real_archive(data):
     path = data("crawls/aut-example.warc.gz")
     tally = Tally()

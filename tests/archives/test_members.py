@@ -131,6 +131,7 @@ def test_a_file_cut_anywhere_gives_what_records_give():
         check_damaged(data[:end])
 
 
+@pytest.mark.slow
 def test_blocks_of_any_size_give_the_same(monkeypatch):
     data = b"".join(gzip.compress(one, 1) for one in small())
     whole = {level: arcs_found(data, scan=False, level=level) for level in ("host", "page")}

@@ -257,6 +257,7 @@ def test_bad_lines_of_an_index_are_damage(tmp_path):
         inlink.read(path, format="cdxj")
 
 
+@pytest.mark.slow
 def test_an_index_and_an_archive_become_one_graph(tmp_path):
     write(tmp_path / "a.warc.gz", [stamped(k, f"2026-0{k + 1}") for k in range(3)], packed="records")
     other = write(tmp_path / "b.warc", [stamped(7, "2026-02"), response(page(8), "x")])

@@ -142,6 +142,7 @@ def damage_of(path):
     return found, damage
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("packed", ["", "records", "whole"])
 def test_a_file_cut_short_anywhere(tmp_path, packed, at):
     data = write(tmp_path / "whole", sample(), packed=packed).read_bytes()

@@ -219,6 +219,7 @@ def test_strict_reading_stops_where_decoding_does():
             list(archive_batches(io.BytesIO(archive(bodies)), level=level, strict=True))
 
 
+@pytest.mark.slow
 def test_many_links_and_hosts_make_the_arrays_longer():
     hrefs = [f"http://h{k}.example{k % 700}.com/{k % 3}" for k in range(20_000)]
     check(archive([json.dumps(wat_json(PAGE_URL, anchors(*hrefs, "/x", "/x"))).encode()]), links="all")

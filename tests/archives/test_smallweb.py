@@ -162,6 +162,7 @@ def test_its_shape_is_that_of_a_web():
 # -- what is served ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_pages_are_what_the_truth_says(web, client):
     for node in list(web.nodes.values()):
         url = web.url(node.place)
@@ -355,6 +356,7 @@ def test_wrong_arguments_are_told_in_one_line():
 # -- the server ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_many_connections_at_a_time():
     hosts = [f"127.0.0.{k}" for k in range(1, 5)]
     told = {
@@ -410,6 +412,7 @@ def test_no_harvest_is_better_than_the_ideal(order, relevant):
         assert curve[-1] == pytest.approx(len(relevant & set(order)) / len(relevant))
 
 
+@pytest.mark.slow
 def test_the_table_shows_both_and_the_ideal(tmp_path):
     curves = {"breadth-first": [0.0] * 50 + [1.0] * 50, "focused": [k / 20 for k in range(1, 21)]}
     lines = harvest.table(curves, 20, 100).splitlines()

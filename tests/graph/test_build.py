@@ -132,6 +132,7 @@ def test_equal_hashes_never_merge_names(monkeypatch):
     assert ids.tolist() == [0, 1, 2, 1]
 
 
+@pytest.mark.slow
 def test_many_ranges_give_the_same_graph(monkeypatch):
     rng = np.random.default_rng(1)
     pairs = rng.integers(0, 300, (5000, 2)).astype(np.uint32)
@@ -348,6 +349,7 @@ def test_a_temporary_graph_goes_with_its_last_user():
     wait_until(lambda: not path.parent.exists(), f"{path.parent} to be removed")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not shutil.which("unshare") or os.geteuid() != 0, reason="needs root and unshare for a small disk"
 )

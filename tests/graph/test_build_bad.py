@@ -165,6 +165,7 @@ def test_a_cut_archive_is_read_as_far_as_it_goes(folder: Path, at):
     assert not any(reason.startswith("file: ") for reason in both.meta["skipped"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", ["http", "s3"], indirect=True)
 def test_any_damage_is_read_alike_behind_a_url(tmp_path: Path, at):
     """Archives and edge lists of each packing: the same graph, or an error."""

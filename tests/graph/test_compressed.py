@@ -74,6 +74,7 @@ def test_rows_survive_the_coding_and_a_built_folder_passes_the_checks(tmp_path_f
     assert_same(Graph.open(folder, verify=True), plain)
 
 
+@pytest.mark.slow
 def test_many_blocks_long_rows_and_far_sources(tmp_path: Path):
     a = a_web(5000, 20_000, 1)
     built(a, tmp_path / "g")
@@ -274,6 +275,7 @@ def test_the_nodes_with_outlinks_are_those_of_the_bits(sound: Path, tmp_path: Pa
         Graph.open(path, verify=True)
 
 
+@pytest.mark.slow
 def test_the_size_of_a_page_graph(tmp_path: Path):
     if not CNR.exists():
         pytest.skip("cnr-2000 is not here")

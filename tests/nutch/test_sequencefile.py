@@ -303,6 +303,7 @@ def test_a_checksum_file_of_another_file_is_damage(tmp_path):
     assert read(path) == some(60)
 
 
+@pytest.mark.slow
 def test_blocks_that_unpack_to_too_much_are_left_out(tmp_path):
     bomb = zlib.compress(bytes(MAX_RECORD + 1))
     path = sequence_file(tmp_path / "data", [], mode="record")

@@ -320,6 +320,7 @@ def test_the_best_neighbours_are_chosen():
     assert sizes.argmax() == biggest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nodes", [60, pytest.param(200, marks=pytest.mark.soak)])
 def test_each_node_has_a_label_that_covers_neither_labels_nor_discs(nodes: int):
     pairs = random_graph(500, 3000).edges.numbers
@@ -466,6 +467,7 @@ def test_they_draw_on_axes_that_are_given():
             rendered(ax)
 
 
+@pytest.mark.slow
 def test_a_subfigure_is_saved_as_the_whole_figure(tmp_path: Path):
     whole = Figure()
     ax = whole.subfigures(1, 2)[0].add_subplot()

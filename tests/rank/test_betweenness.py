@@ -179,6 +179,7 @@ def test_a_sample_is_right_on_average_and_within_its_bound():
     assert (again.values != samples[8].values).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "few", "k", "factor"), [(400, 200, 100, 4), (400, 200, 300, 4), (4000, 4, 2000, 25)]
 )

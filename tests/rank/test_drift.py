@@ -362,6 +362,7 @@ def test_a_planted_cause_has_its_share(cause: str, step: int):
         assert drift.steps[3].lost == a.outdegrees.max()
 
 
+@pytest.mark.slow
 def test_moves_within_the_bounds_are_not_told():
     a, b = planted("others")
     exact, loose = inlink.drift(a, b, tol=1e-12, top=0), inlink.drift(a, b, tol=1e-4, top=N, threads=1)

@@ -51,7 +51,7 @@ def test_depth_one_is_reciprocal_links_and_self_links_depth_two_triangles():
     assert found_in(loops(graph, depth=10**30)) == found_in(loops(graph))
 
 
-@pytest.mark.parametrize("name", ["web", "graphs/cnr-2000"])
+@pytest.mark.parametrize("name", ["web", pytest.param("graphs/cnr-2000", marks=pytest.mark.slow)])
 def test_threads_find_the_same(data, name):
     graph = inlink.read(data(name))
     one, two = loops(graph, depth=3, threads=1), loops(graph, depth=3, threads=2)

@@ -131,6 +131,7 @@ def test_recorded_walks_are_those_of_mcmc_and_stay_walks_of_the_graph(a: Arcs, b
         assert_walks_of(walks, b.graph())
 
 
+@pytest.mark.slow
 def test_only_what_new_arcs_touch_is_walked_anew():
     graph = web(2000)
     pairs = np.stack(graph.to_scipy().nonzero(), axis=1)

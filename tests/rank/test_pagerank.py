@@ -196,7 +196,7 @@ def test_mappings_name_nodes():
         inlink.pagerank(graph, personalization={"c": 2.0})
 
 
-@pytest.mark.parametrize("name", ["web", "graphs/cnr-2000"])
+@pytest.mark.parametrize("name", ["web", pytest.param("graphs/cnr-2000", marks=pytest.mark.slow)])
 def test_a_second_implementation_agrees(data, name):
     graph = inlink.read(data(name))
     assert (graph.num_nodes, graph.num_arcs) == {

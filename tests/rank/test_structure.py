@@ -186,6 +186,7 @@ def same(one: Structure, other: Structure) -> None:
     assert one.effective_diameter_error == other.effective_diameter_error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exact", [True, False])
 def test_all_forms_of_a_graph_and_numbers_of_threads_give_the_same_bits(tmp_path, exact: bool):
     graph = a_web(900, 2)
@@ -201,6 +202,7 @@ def test_all_forms_of_a_graph_and_numbers_of_threads_give_the_same_bits(tmp_path
     assert (np.sort(turned.parts) != np.sort(wanted.parts)).any()
 
 
+@pytest.mark.slow
 def test_estimates_have_the_errors_that_they_report():
     graph = a_web(500, 3)
     exact = inlink.structure(graph, exact=True)

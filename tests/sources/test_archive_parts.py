@@ -227,6 +227,7 @@ def test_parts_that_no_job_has_reported_stay(crawl):
     assert not Path("g.parts").exists()
 
 
+@pytest.mark.slow
 def test_two_workers_build_the_same(crawl):
     Path("9.warc.gz").write_bytes(b"")
     whole = in_one(crawl)

@@ -171,6 +171,7 @@ def test_equal_lists_are_copied_whole(tmp_path):
 # -- LAW's own files ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["graphs/cnr-2000"])
 def test_a_published_graph_is_written_again(data, tmp_path, name):
     path = data(name)

@@ -112,6 +112,7 @@ def test_common_crawl_round_trip(tmp_path_factory, graph):
     assert pairs == sorted(set(pairs))
 
 
+@pytest.mark.slow
 def test_large_graphs_are_written_in_blocks(tmp_path, monkeypatch):
     from inlink.sources import write
 

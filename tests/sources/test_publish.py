@@ -126,6 +126,7 @@ def test_each_table_describes_the_graph_and_its_rankings(ranked, tmp_path):
         assert described == {key: value for key, value in index.items() if key != "tables"}
 
 
+@pytest.mark.slow
 def test_readers_find_rows_by_page_indexes(tmp_path):
     hub, leaves = np.zeros(300_000, np.uint32), np.arange(1, 300_001, dtype=np.uint32)
     graph = Graph.from_arcs(np.column_stack([np.append(hub, leaves), np.append(leaves, hub)]))
@@ -246,6 +247,7 @@ def test_it_takes_what_rankings_take(tmp_path):
         publish(str(tmp_path), tmp_path / "e")
 
 
+@pytest.mark.slow
 def test_long_names_have_row_groups_of_their_own(tmp_path, monkeypatch):
     monkeypatch.setattr("inlink.sources.publish._TEXT", 1000)
     names = [f"{node:03}" + "x" * (node % 7 * 200) for node in range(40)]

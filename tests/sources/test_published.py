@@ -320,6 +320,7 @@ def test_top_reads_the_groups_with_the_best_values(large, server, tmp_path):
     assert len(reads) <= parts + 4 + 3 < parts + 8000 // 512
 
 
+@pytest.mark.slow
 def test_threads_may_share_a_published_graph(large, tmp_path):
     graph, _ = large
     published = PublishedGraph.open(tmp_path / "d")
@@ -338,6 +339,7 @@ def test_find_reads_all_names_and_no_arcs(large, server):
     assert {path.partition("/")[0] for path, _ in spans(server)} == {"index.json", "nodes"}
 
 
+@pytest.mark.slow
 def test_commands_take_urls(ranked, server):
     for question in (["links", "com.n03"], ["page", "com.n04.www"], ["top", "-n", "3"], ["find", "n00"]):
         command, *rest = question
@@ -425,6 +427,7 @@ def test_a_server_that_sends_other_bytes_is_refused(ranked, server, monkeypatch)
         published.node("com.n03")
 
 
+@pytest.mark.slow
 def test_s3(ranked, server, tmp_path, monkeypatch):
     for name in ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_ROLE_ARN", "AWS_ENDPOINT_URL_S3"):
         monkeypatch.delenv(name, raising=False)
@@ -552,6 +555,7 @@ def test_cut_files_are_noticed(ranked, tmp_path, keep):
     assert "the file is cut, or is not the one of index.json: fetch it again" in errors
 
 
+@pytest.mark.slow
 def test_names_that_unpack_to_too_much_are_refused(tmp_path, monkeypatch):
     small(monkeypatch, 100, 100, 100)
     names = [f"{'a' * 100_000}{k:03}" for k in range(80)]

@@ -159,6 +159,7 @@ def test_the_table_names_functions_that_exist(name):
         assert callable(implementation(where))
 
 
+@pytest.mark.slow
 def test_recognising_imports_neither_numba_nor_scipy(tmp_path):
     path = make(tmp_path, "f", b"a\tb\n")
     code = (
