@@ -1,21 +1,19 @@
 """Shards of a crawl for tests: a server process for each, which can be killed and started again, and a web for them."""
 
 import contextlib
-import os
 import random
+import signal
 import socket
-import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
+from crawlcommand import Forked
 from inlink.frontier.rules import host_of
 from inlink.server.run import listening
 from inlink.urls.shards import Shard
-from patience import finish
 from sites import Answer, Asked, Site, html
 from spiderruns import pages_of
 
@@ -39,7 +37,7 @@ class Shards:
         self.folder, self.count = folder, count
         self._settings = ["politeness.delay=0", "politeness.in_flight=8", "retry_seconds=0.05", *settings]
         self._stack = contextlib.ExitStack()
-        self._processes: dict[int, subprocess.Popen[str]] = {}
+        self._processes: dict[int, Forked] = {}
         # They are kept, so that nobody else gets these ports while a shard is away.
         listeners = [self._stack.enter_context(listening("127.0.0.1", 0)) for _ in range(count)]
         self.ports = [listener.getsockname()[1] for listener in listeners]
@@ -60,34 +58,35 @@ class Shards:
     def __exit__(self, *_: object) -> None:
         with self._stack:
             for process in self._processes.values():
-                process.terminate()
+                process.send_signal(signal.SIGTERM)
             for process in self._processes.values():
-                finish(process)
+                process.wait()
 
     def start(self, k: int, *peers: str) -> None:
         """Start shard ``k``; by default it knows the URLs of all shards."""
-        command = [sys.executable, "-m", "inlink", "serve", str(self.folder / str(k))]
+        command = ["inlink", "serve", str(self.folder / str(k))]
         command += [f"--port={self.ports[k - 1]}", f"--shard={k}/{self.count}"]
         command += [f"--shard-url={url}" for url in peers or self.urls]
         command += [f"--set={setting}" for setting in self._settings]
-        self._processes[k] = subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "XDG_CONFIG_HOME": str(self.folder), "PYTHONUNBUFFERED": "1"},
+        out = self.folder / f"server{k}.out"
+        out.unlink(missing_ok=True)
+        self._processes[k] = Forked(
+            *command,
+            cwd=self.folder,
+            out=out,
+            err=self.folder / f"server{k}.err",
+            XDG_CONFIG_HOME=str(self.folder),
         )
 
     def wait_for(self, k: int) -> None:
         """Wait until shard ``k`` listens."""
-        lines = self._processes[k].stdout
-        assert lines is not None
-        assert any(line.startswith("http") for line in lines), f"shard {k} did not start"
+        self._processes[k].wait_for_address()
 
     def kill(self, k: int) -> None:
         """Kill shard ``k``."""
         process = self._processes.pop(k)
         process.kill()
-        finish(process)
+        process.wait()
 
     def pid(self, k: int) -> int:
         """The process of shard ``k``."""
@@ -134,9 +133,7 @@ def crossing_web(size: int, seed: int = 1, delay: float = 0.0) -> Site:
 
 
 @contextlib.contextmanager
-def scrapy_spider(
-    folder: Path, name: str, where: str, start: str, **settings: object
-) -> Iterator["subprocess.Popen[str]"]:
+def scrapy_spider(folder: Path, name: str, where: str, start: str, **settings: object) -> Iterator[Forked]:
     """A process of a spider that follows all links; its log is the file ``NAME.log``."""
     file = folder / "walking.py"
     file.write_text("from spiderruns import Walker\n\nclass Walking(Walker):\n    name = 'walking'\n")
@@ -152,21 +149,15 @@ def scrapy_spider(
         "LOG_LEVEL": "INFO",
         **settings,
     }
-    command = [sys.executable, "-m", "scrapy", "runspider", str(file), "-a", f"start={start}"]
+    command = ["scrapy", "runspider", str(file), "-a", f"start={start}"]
     command += [part for key, value in given.items() for part in ("-s", f"{key}={value}")]
-    with (folder / f"{name}.log").open("a") as log:
-        process = subprocess.Popen(
-            command,
-            stderr=log,
-            text=True,
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
-        )
+    log = folder / f"{name}.log"
+    spider = Forked(*command, cwd=folder, out=log, err=log)
     try:
-        yield process
+        yield spider
     finally:
-        process.kill()
-        process.wait()
+        spider.kill()
+        spider.wait()
 
 
 class Proxy:

@@ -1,9 +1,6 @@
 """The programs in ``examples`` run, and print what they promise."""
 
 import csv
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -13,22 +10,14 @@ from pathlib import Path
 import pytest
 
 import inlink
+from crawlcommand import inlink as run_program
 from loopback import loopback
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def run(name: str, *arguments: object, folder: Path) -> list[str]:
-    command = [sys.executable, EXAMPLES / f"{name}.py", *map(str, arguments)]
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(EXAMPLES), *sys.path])},
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    return run_program(*arguments, cwd=folder, program=str(EXAMPLES / f"{name}.py")).stdout.splitlines()
 
 
 @contextmanager

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 import textwrap
 import threading
 from collections import Counter
@@ -14,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from crawlcommand import Forked
 from inlink.crawl.crawl import Crawl
-from patience import PATIENCE, finish
+from patience import PATIENCE
 from sites import ROBOTS, Answer, Asked, Says, Site, html, moved
 
 pytest.importorskip("scrapy", reason="scrapy is not installed: pip install 'inlink[frontera]'")
@@ -115,7 +114,7 @@ SPIDER = """
     print(json.dumps({k: v for k, v in stats.items() if isinstance(v, int | float | str)}))
 """
 
-Start = Callable[..., "subprocess.Popen[str]"]
+Start = Callable[..., Forked]
 
 
 @pytest.fixture
@@ -123,28 +122,31 @@ def start(tmp_path: Path, site: Site) -> Iterator[Start]:
     """Start Scrapy in a process of its own."""
     script = tmp_path / "spider.py"
     script.write_text(textwrap.dedent(SPIDER))
-    running: list[subprocess.Popen[str]] = []
+    running: list[Forked] = []
 
-    def begin(**settings: Any) -> "subprocess.Popen[str]":
+    def begin(**settings: Any) -> Forked:
         told = {
             "PAGE_DB_PATH": str(tmp_path / "crawl"),
             "SCORER": "HitsScorer",
             "USE_SCORES": True,
             **settings,
         }
-        argv = [sys.executable, str(script), site.url("/"), json.dumps(told)]
-        log = (tmp_path / "log").open("a")
-        one = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=log, text=True, cwd=tmp_path)
-        log.close()
-        running.append(one)
-        return one
+        out = tmp_path / f"stats{len(running)}"
+        command = (script, site.url("/"), json.dumps(told))
+        running.append(Forked(*command, cwd=tmp_path, out=out, err=tmp_path / "log"))
+        return running[-1]
 
     yield begin
     for one in running:
-        if one.poll() is None:
-            one.kill()
+        one.kill()
         one.wait()
-        one.stdout.close()
+
+
+def stats_of(spider: Forked) -> dict[str, Any]:
+    """Wait for a spider, and return its statistics."""
+    assert spider.wait() == 0, spider.err
+    stats: dict[str, Any] = json.loads(spider.out.splitlines()[-1])
+    return stats
 
 
 def numbers(found: dict[str, Any]) -> Any:
@@ -155,7 +157,7 @@ def numbers(found: dict[str, Any]) -> Any:
 @pytest.mark.slow
 def test_a_site_is_crawled_each_page_once_and_failures_are_kept(tmp_path: Path, site: Site, start: Start):
     spider = start()
-    stats = json.loads(finish(spider)[0].splitlines()[-1])
+    stats = stats_of(spider)
     assert stats["finish_reason"] == "finished", (tmp_path / "log").read_text()
     assert numbers(site.counts()) == Counter(f"/{k}" for k in range(PAGES))
     asked = site.counts()
@@ -204,14 +206,14 @@ def test_a_crawl_that_is_killed_goes_on_where_it_was(tmp_path: Path, site: Site,
     spider = start()
     assert held.wait(PATIENCE), (tmp_path / "log").read_text()
     spider.kill()
-    spider.communicate()
+    spider.wait()
     with Crawl(tmp_path / "crawl") as crawl:
         crawled = {f"/{k}" for k in range(PAGES) if (page := crawl.page(f"{site.root}/{k}")) and page.crawls}
     assert len(crawled) >= HELD_AFTER - 15  # but for those under way
     before = site.counts()
     go.set()
     spider = start()
-    stats = json.loads(finish(spider)[0].splitlines()[-1])
+    stats = stats_of(spider)
     assert stats["finish_reason"] == "finished", (tmp_path / "log").read_text()
     after = numbers(site.counts() - before)
     assert not crawled & after.keys()
@@ -223,7 +225,7 @@ def test_a_crawl_that_is_killed_goes_on_where_it_was(tmp_path: Path, site: Site,
 def test_scrapys_own_retries_go_through(site: Site, start: Start, tmp_path: Path):
     site.pages[ROBOTS] = Answer(raw=b"")  # it cannot be read, which is no business of Frontera's
     spider = start(RETRY_ENABLED=True, RETRY_TIMES=1, INLINK_MAX_RETRIES=1)
-    stats = json.loads(finish(spider)[0].splitlines()[-1])
+    stats = stats_of(spider)
     log = (tmp_path / "log").read_text()
     assert stats["finish_reason"] == "finished", log
     assert "is not a method of" not in log
@@ -249,7 +251,7 @@ def test_the_settings_block_of_aduanas_article_crawls(tmp_path: Path, site: Site
     spider = start(
         SPIDER_MIDDLEWARES=middlewares, SEEDS_SOURCE="seeds.txt", FRONTERA_SETTINGS="block", BACKEND=None
     )
-    stats = json.loads(finish(spider)[0].splitlines()[-1])
+    stats = stats_of(spider)
     log = (tmp_path / "log").read_text()
     assert stats["finish_reason"] == "finished", log
     assert numbers(site.counts()) == Counter(f"/{k}" for k in range(PAGES))

@@ -1,8 +1,6 @@
 """``inlink crawl`` that is interrupted, killed, or runs out of disk: nothing is lost, and the same command goes on."""
 
-import os
 import random
-import resource
 import signal
 import subprocess
 import sys
@@ -16,9 +14,8 @@ pytest.importorskip("scrapy")
 from warcio.archiveiterator import ArchiveIterator
 
 import inlink
-from crawlcommand import INLINK, begin, crawl, lines_of
+from crawlcommand import begin, crawl, lines_of
 from inlink.crawl.folder import look
-from patience import finish
 from sites import Answer, Says, Site, html
 
 pytestmark = pytest.mark.slow
@@ -63,14 +60,6 @@ def check_whole(folder: Path, site: Site) -> None:
     assert (graph.num_arcs, graph.meta.get("skipped", {})) == (COUNT - 1, {})
 
 
-def wait_for_line(run: "subprocess.Popen[str]", text: str) -> None:
-    assert run.stderr is not None
-    for line in run.stderr:
-        if text in line:
-            return
-    raise AssertionError(f"it ended and never said {text!r}")
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_first_signal_ends_it_cleanly_and_the_same_command_goes_on(tmp_path, number):
     gate = threading.Event()
@@ -80,11 +69,10 @@ def test_the_first_signal_ends_it_cleanly_and_the_same_command_goes_on(tmp_path,
         with begin(f"{site.root}/1", *OPTIONS, "--delay", 0, cwd=tmp_path, quiet=False) as run:
             site.wait_for_path("/5")
             run.send_signal(number)
-            wait_for_line(run, "stopping after")
+            run.wait_for_error("stopping after")
             gate.set()  # what was being fetched may come to its end
-            out, _ = finish(run)
-        assert run.returncode == 130
-        assert out.endswith("; interrupted; the same command continues\n")
+            assert run.wait() == 130
+            assert run.out.endswith("; interrupted; the same command continues\n")
         before = site.paths()
         assert f"{site.root}/5" in crawled(tmp_path / "c")
         assert len(before) < COUNT
@@ -104,11 +92,13 @@ def test_the_second_signal_ends_it_at_once(tmp_path, held):
         with begin(f"{site.root}/1", *OPTIONS, "--delay", 0, cwd=tmp_path, quiet=False) as run:
             site.wait_for_path(held)
             run.send_signal(signal.SIGINT)
-            wait_for_line(run, "stopping after")
+            run.wait_for_error("stopping after")
             run.send_signal(signal.SIGINT)
-            _, err = finish(run)
-        assert run.returncode == 130
-        assert err == "inlink: interrupted twice; the same command continues the crawl\n"
+            assert run.wait() == 130
+            assert (
+                run.err.splitlines()[-1] == "inlink: interrupted twice; the same command continues the crawl"
+            )
+            assert run.err.partition("stopping after")[2].count("\n") == 2
         site.pages = tree()
         crawl(f"{site.root}/1", *OPTIONS, "--delay", 0, cwd=tmp_path)
         assert [one.path for one in site.asked].count(held) == 2
@@ -125,7 +115,7 @@ def test_kill_9_at_any_moment(tmp_path, seed):
             with begin(f"{site.root}/1", *OPTIONS, "--delay", 0, cwd=tmp_path) as run:
                 site.wait_for(before + moments.randrange(1, 14))
                 run.kill()
-            assert run.returncode == -9
+                assert run.wait() == -9
             if (tmp_path / "c" / "header.json").exists():
                 known = crawled(tmp_path / "c")
                 whole = (tmp_path / "i.jsonl").read_text().rpartition("\n")[0].splitlines()
@@ -134,29 +124,11 @@ def test_kill_9_at_any_moment(tmp_path, seed):
         check_whole(tmp_path, site)
 
 
-def limited(folder: Path, size: int, *given: object) -> subprocess.CompletedProcess[str]:
-    """``inlink crawl`` with files of so many bytes at most, as on a disk that is full."""
-
-    def limit() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
-    return subprocess.run(
-        [*INLINK, "-q", "crawl", *map(str, given)],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        preexec_fn=limit,
-        env={**os.environ, "NUMBA_DISABLE_JIT": "0"},
-    )
-
-
 def test_a_full_disk_ends_it_with_one_line(tmp_path):
     """The WARC grows fastest, so it is what is cut short; none of its pages counts as crawled."""
     with Site(tree(noise=3000)) as site:
         crawl(f"{site.root}/1", *OPTIONS, "--delay", 0, "--pages", 1, cwd=tmp_path)  # kernels are compiled
-        done = limited(tmp_path, 60_000, f"{site.root}/1", *OPTIONS, "--delay", 0)
-        assert done.returncode == 2
+        done = crawl(f"{site.root}/1", *OPTIONS, "--delay", 0, cwd=tmp_path, code=2, limit=60_000)
         assert (
             done.stderr
             == "inlink: w.warc.gz: cannot be written (File too large): free some space, and run the command again\n"
@@ -173,8 +145,8 @@ def test_a_full_disk_under_the_items(tmp_path):
     with Site(tree()) as site:
         crawl(f"{site.root}/1", "-o", "c", "--items", "i.jsonl", "--delay", 0, "--pages", 1, cwd=tmp_path)
         (tmp_path / "i.jsonl").write_text((tmp_path / "i.jsonl").read_text() + " " * 100_000 + "\n")
-        done = limited(tmp_path, 101_000, f"{site.root}/1", "-o", "c", "--items", "i.jsonl", "--delay", 0)
-        assert done.returncode == 2
+        options = ("-o", "c", "--items", "i.jsonl", "--delay", 0)
+        done = crawl(f"{site.root}/1", *options, cwd=tmp_path, code=2, limit=101_000)
         assert (
             done.stderr
             == "inlink: i.jsonl: cannot be written (File too large): free some space, and run the command again\n"

@@ -1,6 +1,5 @@
 """Spiders that die, are refused, are stopped, or run out of room: in processes, started as ``scrapy`` does."""
 
-import contextlib
 import json
 import os
 import random
@@ -10,14 +9,13 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from crawlcommand import inlink
+from crawlcommand import Forked, inlink
 from inlink.cli import commands
 from inlink.crawl.crawl import Crawl
 from sites import Answer, Asked, Site, html, web
@@ -79,82 +77,25 @@ SPIDER = """
             self.told.write(json.dumps(what) + chr(10))
 """
 
-NURSERY = """
-    # forks spiders that have all imported, or a round would cost two seconds; then "scrapy runspider" takes over
-    import json, os, resource, signal, sys, tempfile, warnings
-    import inlink.scrapy, scrapy.cmdline, scrapy.commands.runspider, scrapy.crawler, spiderruns
-    from inlink.crawl.crawl import Crawl
 
-    for turn in range(2):  # loads all kernels
-        with Crawl(sys.argv[1], policy="first-come") as crawl:
-            crawl.seed([f"http://example.org/{turn}"])
-            for lease in crawl.next(1):
-                crawl.crawled(lease, ["/a", "http://example.net/"])
-            crawl.due_in(), crawl.release_all()
+class Spiders:
+    """Starts spiders in processes of their own.
 
-    for line in sys.stdin:
-        job = json.loads(line)
-        child = os.fork()
-        if child == 0:
-            log = os.open(job["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-            null = os.open(os.devnull, os.O_RDONLY)
-            os.dup2(log, 1), os.dup2(log, 2), os.dup2(null, 0)
-            if job["limit"]:
-                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-                resource.setrlimit(resource.RLIMIT_FSIZE, (job["limit"], job["limit"]))
-            sys.argv = job["argv"]
-            try:
-                scrapy.cmdline.execute(job["argv"])
-            finally:
-                sys.stdout.flush()
-        print(child, flush=True)
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
+    Parameters
+    ----------
+    folder : Path
+        The spider's module and the logs are written there.
+    """
 
-
-class Running:
-    """A spider's process."""
-
-    def __init__(self, nursery: "Nursery", log: Path) -> None:
-        self.pid, self._nursery, self._log = int(nursery.read()), nursery, log
-
-    def kill(self, with_: int = signal.SIGKILL) -> None:
-        os.kill(self.pid, with_)
-
-    def wait(self) -> int:
-        return int(self._nursery.read())
-
-    @property
-    def log(self) -> str:
-        return self._log.read_text()
-
-    @property
-    def errors(self) -> list[str]:
-        return [line.split(": ", 1)[1] for line in self.log.splitlines() if "] ERROR: " in line]
-
-
-class Nursery:
     def __init__(self, folder: Path) -> None:
         self.folder, self.number = folder, 0
         (folder / "marked_spider.py").write_text(textwrap.dedent(SPIDER))
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(NURSERY), str(folder / "warm")],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        )
 
-    def read(self) -> str:
-        assert self.process.stdout is not None
-        return self.process.stdout.readline()
-
-    def start(self, crawl: Path, start: str = "", limit: int = 0, **settings: Any) -> Running:
-        """A spider on a crawl; a limit is how large its files may get, in bytes."""
+    def start(self, crawl: Path, start: str = "", limit: int = 0, **settings: Any) -> Forked:
+        """Start a spider on a crawl; its log is its stderr."""
         self.number += 1
         log = self.folder / f"{self.number}.log"
-        given = {
+        values = {
             "SCHEDULER": "inlink.scrapy.Scheduler",
             "INLINK_CRAWL": crawl,
             "INLINK_POLICY": "first-come",
@@ -162,24 +103,21 @@ class Nursery:
             "TELNETCONSOLE_ENABLED": 0,
             **settings,
         }
-        argv = ["scrapy", "runspider", str(self.folder / "marked_spider.py")]
-        argv += ["-a", f"start={start}", "-a", f"told={crawl}.told"]
-        for name, value in given.items():
+        argv = ["scrapy", "runspider", "marked_spider.py", "-a", f"start={start}", "-a", f"told={crawl}.told"]
+        for name, value in values.items():
             argv += ["-s", f"{name}={value}"]
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps({"argv": argv, "log": str(log), "limit": limit}) + "\n")
-        self.process.stdin.flush()
-        return Running(self, log)
+        return Forked(*argv, cwd=self.folder, out=log, err=log, limit=limit)
 
 
-@pytest.fixture(scope="module")
-def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
-    one = Nursery(tmp_path_factory.mktemp("nursery"))
-    yield one
-    for pipe in (one.process.stdin, one.process.stdout):
-        assert pipe is not None
-        pipe.close()
-    one.process.wait()
+@pytest.fixture
+def spiders(tmp_path: Path) -> Spiders:
+    (tmp_path / "spiders").mkdir()
+    return Spiders(tmp_path / "spiders")
+
+
+def errors_of(run: Forked) -> list[str]:
+    """The errors in a spider's log."""
+    return [line.split(": ", 1)[1] for line in run.err.splitlines() if "] ERROR: " in line]
 
 
 def told(crawl: Path) -> list[list[Any]]:
@@ -205,7 +143,7 @@ class Deadly:
         return answer
 
 
-def test_killed_many_times_nothing_is_lost(tmp_path, nursery):
+def test_killed_many_times_nothing_is_lost(tmp_path, spiders):
     rng, folder = random.Random(5), tmp_path / "c"
     # The pages draw from a generator of their own, because the number of their draws differs between runs.
     deadly = Deadly(web(SIZE), random.Random(6))
@@ -215,14 +153,14 @@ def test_killed_many_times_nothing_is_lost(tmp_path, nursery):
             asked, before = len(site.asked), len(told(folder))
             with deadly.lock:
                 # A page may be lost in each round by chance, and must not fail for it.
-                deadly.running = running = nursery.start(folder, site.url("/0"), INLINK_MAX_LOSSES=ROUNDS + 1)
+                deadly.running = running = spiders.start(folder, site.url("/0"), INLINK_MAX_LOSSES=ROUNDS + 1)
                 # All rounds together stop before the last page, or a round could end without a kill.
                 deadly.left = rng.randrange(1, SIZE // ROUNDS) if number < ROUNDS else -1
             if number < ROUNDS and number % 5 == 3:  # while it starts, perhaps
                 time.sleep(rng.random() * 0.3)
                 running.kill()
             code = running.wait()
-            assert code == (-signal.SIGKILL if number < ROUNDS else 0), running.log
+            assert code == (-signal.SIGKILL if number < ROUNDS else 0), running.err
             fetched = {one.path for one in site.asked[asked:]}
             lines = told(folder)[before:]
             rounds.append(
@@ -248,7 +186,7 @@ def test_killed_many_times_nothing_is_lost(tmp_path, nursery):
             if what == "seen":
                 assert mark == ([number, [number % 256, 255]] if number % 3 == 0 and number else None)
         site.asked.clear()
-        assert nursery.start(folder, site.url("/0")).wait() == 0  # there is nothing left to do
+        assert spiders.start(folder, site.url("/0")).wait() == 0  # there is nothing left to do
         assert not site.asked
     with Crawl(folder) as crawl:
         assert crawl.standing().leased == 0
@@ -266,7 +204,7 @@ def items_of(crawl: Path) -> bytes:
     # `make soak` kills a thousand times.
     [(ROUNDS, 9), *(pytest.param(100, seed, marks=pytest.mark.soak) for seed in range(10))],
 )
-def test_items_are_kept_exactly_once(tmp_path, nursery, rounds, seed):
+def test_items_are_kept_exactly_once(tmp_path, spiders, rounds, seed):
     """Killed again and again, a crawl has the items of one that was not, and an export has the same bytes each time."""
     rng, folder, size, killed = random.Random(seed), tmp_path / "c", 4 * rounds + 80, 0
     settings = {
@@ -279,23 +217,22 @@ def test_items_are_kept_exactly_once(tmp_path, nursery, rounds, seed):
     with Site(deadly.pages) as site:
         for number in range(rounds):
             with deadly.lock:
-                deadly.running = running = nursery.start(folder, site.url("/0"), **settings)
+                deadly.running = running = spiders.start(folder, site.url("/0"), **settings)
                 deadly.left = rng.randrange(1, 9) if number % 5 < 4 else -1
             if number % 5 == 4:
                 # Perhaps while it starts or opens the crawl.
                 time.sleep(rng.random() * 0.3)
-                with contextlib.suppress(ProcessLookupError):
-                    running.kill()
+                running.kill()
             code = running.wait()
-            assert code in (0, -signal.SIGKILL), running.log
+            assert code in (0, -signal.SIGKILL), running.err
             killed += code != 0
             if number % (rounds // 5) == 0:
                 exports.append(items_of(folder))
         with deadly.lock:
             deadly.running = None
         for crawl in (folder, tmp_path / "whole"):
-            last = nursery.start(crawl, site.url("/0"), **settings)
-            assert last.wait() == 0, last.log
+            last = spiders.start(crawl, site.url("/0"), **settings)
+            assert last.wait() == 0, last.err
     whole, found = items_of(tmp_path / "whole"), items_of(folder)
     assert killed > 0.9 * rounds
     assert len(whole.splitlines()) == sum(1 + k % 3 for k in range(size))
@@ -306,10 +243,10 @@ def test_items_are_kept_exactly_once(tmp_path, nursery, rounds, seed):
     assert 0 < len(exports[-1]) < len(found)
 
 
-def as_users_do(nursery: Nursery, crawl: Path, start: str) -> subprocess.CompletedProcess[str]:
-    """Without the nursery: a process that begins with ``scrapy``, settings as text."""
+def as_users_do(spiders: Spiders, crawl: Path, start: str) -> subprocess.CompletedProcess[str]:
+    """Run a process that begins with ``scrapy``, and imports what users' processes do."""
     return subprocess.run(
-        [sys.executable, "-m", "scrapy", "runspider", str(nursery.folder / "marked_spider.py")]
+        [sys.executable, "-m", "scrapy", "runspider", str(spiders.folder / "marked_spider.py")]
         + ["-a", f"start={start}", "-a", f"told={crawl}.told"]
         + ["-s", "SCHEDULER=inlink.scrapy.Scheduler", "-s", f"INLINK_CRAWL={crawl}"],
         capture_output=True,
@@ -318,18 +255,18 @@ def as_users_do(nursery: Nursery, crawl: Path, start: str) -> subprocess.Complet
     )
 
 
-def test_a_second_process_is_refused(tmp_path, nursery):
+def test_a_second_process_is_refused(tmp_path, spiders):
     """In one line that names the first; it ends in good order, and the first goes on."""
     second: list[subprocess.CompletedProcess[str]] = []
 
     def says(_: Asked) -> Answer:
-        second.append(as_users_do(nursery, tmp_path / "c", site.url("/0")))
+        second.append(as_users_do(spiders, tmp_path / "c", site.url("/0")))
         return html("/1")
 
     with Site({"/0": says, "/1": html()}) as site:
-        first = nursery.start(tmp_path / "c", site.url("/0"))
+        first = spiders.start(tmp_path / "c", site.url("/0"))
         assert first.wait() == 0
-        assert first.errors == []
+        assert errors_of(first) == []
         assert site.counts() == {"/0": 1, "/1": 1}
         log = second[0].stderr
         assert second[0].returncode == 1
@@ -338,50 +275,50 @@ def test_a_second_process_is_refused(tmp_path, nursery):
         assert f"by process {first.pid}:" in errors[0]
         assert "Traceback" not in log
         assert "'finish_reason': 'inlink_refused'" in log
-        third = as_users_do(nursery, tmp_path / "c", site.url("/2"))  # and now it may
+        third = as_users_do(spiders, tmp_path / "c", site.url("/2"))  # and now it may
         assert third.returncode == 0
         assert "'inlink/failed': 1" in third.stderr
         assert site.counts() == {"/0": 1, "/1": 1, "/2": 1}
 
 
-def test_ctrl_c(tmp_path, nursery):
+def test_ctrl_c(tmp_path, spiders):
     """Requests under way are finished, and the next run goes on with the rest."""
     with Site(web(120)) as site:
         for number in range(3):
             asked = len(site.asked)
-            running = nursery.start(tmp_path / "c", site.url("/0"))
+            running = spiders.start(tmp_path / "c", site.url("/0"))
             if number < 2:
                 site.wait_for(asked + 15)
-                running.kill(signal.SIGINT)
+                running.send_signal(signal.SIGINT)
             assert running.wait() == 0
-            assert "Traceback" not in running.log
-            assert running.errors == []
-            assert f"'finish_reason': '{'finished' if number == 2 else 'shutdown'}'" in running.log
+            assert "Traceback" not in running.err
+            assert errors_of(running) == []
+            assert f"'finish_reason': '{'finished' if number == 2 else 'shutdown'}'" in running.err
             states = [page.state for page in pages_of(tmp_path / "c").values()]
             assert set(states) == ({"crawled"} if number == 2 else {"crawled", "discovered"})
         assert site.counts() == {f"/{k}": 1 for k in range(120)}
 
 
-def test_a_full_disk(tmp_path, nursery):
+def test_a_full_disk(tmp_path, spiders):
     """One line says so, the spider ends, nothing is lost, and with room again it goes on."""
     with Site(web(SIZE)) as site:
-        full = nursery.start(tmp_path / "c", site.url("/0"), limit=40_000)
+        full = spiders.start(tmp_path / "c", site.url("/0"), limit=40_000)
         assert full.wait() == 1
-        assert len(full.errors) == 1, full.log
-        assert "cannot be written" in full.errors[0]
-        assert "Traceback" not in full.log
-        assert "'finish_reason': 'inlink_failed'" in full.log
+        assert len(errors_of(full)) == 1, full.err
+        assert "cannot be written" in errors_of(full)[0]
+        assert "Traceback" not in full.err
+        assert "'finish_reason': 'inlink_failed'" in full.err
         done = {url.removeprefix(site.url("")) for what, url, _ in told(tmp_path / "c") if what == "crawled"}
         assert 0 < len(done) < SIZE
         site.asked.clear()
-        more = nursery.start(tmp_path / "c", site.url("/0"))
+        more = spiders.start(tmp_path / "c", site.url("/0"))
         assert more.wait() == 0
         assert not done & set(site.counts())
         assert {page.state for page in pages_of(tmp_path / "c").values()} == {"crawled"}
         assert len(pages_of(tmp_path / "c")) == SIZE
 
 
-def test_seeds_from_a_file_and_while_it_runs(tmp_path, nursery):
+def test_seeds_from_a_file_and_while_it_runs(tmp_path, spiders):
     seeds = tmp_path / "seeds.txt"
     with Site({f"/{k}": html() for k in range(6)}) as site:
 
@@ -394,14 +331,14 @@ def test_seeds_from_a_file_and_while_it_runs(tmp_path, nursery):
         seeds.write_text(
             f"{site.url('/1')}\n\n{site.url('/2')}\t0.5\n", "utf-8-sig"
         )  # as Windows' editors do
-        assert nursery.start(tmp_path / "c", INLINK_SEEDS=seeds).wait() == 0
+        assert spiders.start(tmp_path / "c", INLINK_SEEDS=seeds).wait() == 0
         assert site.counts() == {"/1": 1, "/2": 1, "/5": 1}
         seeds.write_text(f"{site.url('/1')}\n{site.url('/3')}\n")
-        assert nursery.start(tmp_path / "c", site.url("/4"), INLINK_SEEDS=seeds).wait() == 0
+        assert spiders.start(tmp_path / "c", site.url("/4"), INLINK_SEEDS=seeds).wait() == 0
         assert site.counts() == {f"/{k}": 1 for k in range(1, 6)}
         seeds.write_text(f"{site.url('/1')}\tgood\n")
-        bad = nursery.start(tmp_path / "c", INLINK_SEEDS=seeds)
+        bad = spiders.start(tmp_path / "c", INLINK_SEEDS=seeds)
         assert bad.wait() == 1
-        assert "Traceback" not in bad.log
-        assert len(bad.errors) == 1
-        assert "line 1: 'good' is not a score" in bad.errors[0]
+        assert "Traceback" not in bad.err
+        assert len(errors_of(bad)) == 1
+        assert "line 1: 'good' is not a score" in errors_of(bad)[0]

@@ -3,10 +3,10 @@
 import os
 import random
 import signal
-import subprocess
 import sys
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,11 @@ import click
 import pytest
 import yaml
 
+from crawlcommand import Forked, forked, inlink
 from inlink.cli import commands
 from inlink.client.shards import RemoteShards
 from inlink.urls.shards import Shard
-from patience import finish, wait_until
+from patience import wait_until
 from shards import Proxy, Shards, crossing_web, scrapy_spider
 from sites import Site
 
@@ -42,7 +43,7 @@ def test_kills_of_shards_and_spiders_lose_no_page(tmp_path, rounds, size):
     kills = 0
     with crossing_web(size, delay=0.05) as site:
         with Shards(tmp_path, 3, "max_losses=100") as shards, ExitStack() as stack:
-            spiders: dict[str, subprocess.Popen[str]] = {}
+            spiders: dict[str, Forked] = {}
 
             def start(name: str) -> None:
                 spiders[name] = stack.enter_context(scrapy_spider(tmp_path, name, shards.url, site.url("/0")))
@@ -109,32 +110,25 @@ def test_a_partition_delays_the_pages_of_a_shard_only(tmp_path, seconds):
         assert "ERROR" not in log
 
 
-def children(process: "subprocess.Popen[str]") -> list[int]:
+def children(process: Forked) -> list[int]:
     file = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     tasks = file.parent.parent.glob("*/children")
     return sorted(int(pid) for task in tasks for pid in task.read_text().split())
 
 
+@contextmanager
+def all_shards(folder: Path) -> Iterator[Forked]:
+    """Serve two shards by a single command, and wait until they listen."""
+    command = ("serve", "c", "--shards", 2, "--port", 0, "--set", "politeness.delay=0.5")
+    with forked("inlink", *command, cwd=folder, XDG_CONFIG_HOME=str(folder)) as process:
+        process.wait_for_address()
+        yield process
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_one_command_serves_all_shards(tmp_path):
-    command = [sys.executable, "-m", "inlink", "serve", "c", "--shards", "2", "--port", "0"]
-    environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path), "PYTHONUNBUFFERED": "1"}
-    process = subprocess.Popen(
-        [*command, "--set", "politeness.delay=0.5"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
-    assert process.stdout is not None
-    try:
-        lines = []
-        for line in process.stdout:
-            lines.append(line.strip())
-            if lines[-1].startswith("http"):
-                break
-        urls = lines[-1].split(",")
+    with all_shards(tmp_path) as process:
+        urls = process.wait_for_address().split(",")
         assert [url.rpartition("/")[2] for url in urls] == ["1", "2"]
         with RemoteShards(urls, "me", None) as client:
             assert [shard.begin().settings["politeness"]["delay"] for shard in client.shards] == [0.5, 0.5]
@@ -150,11 +144,9 @@ def test_one_command_serves_all_shards(tmp_path):
             wait_until(
                 lambda: tasks.update(t.url for t in client.next(20).tasks) or len(tasks) == 20, "tasks"
             )
-    finally:
         process.send_signal(signal.SIGINT)
-        _, errors = finish(process)
-    assert process.returncode == 0, errors
-    assert "ended with exit code -9, and is started again" in errors
+        assert process.wait() == 0, process.err
+        assert "ended with exit code -9, and is started again" in process.err
     alive = [
         pid
         for pid in {*before, *after}
@@ -166,18 +158,7 @@ def test_one_command_serves_all_shards(tmp_path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_servers_of_shards_end_with_the_command_also_if_it_is_killed(tmp_path):
-    command = [sys.executable, "-m", "inlink", "serve", "c", "--shards", "2", "--port", "0"]
-    environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path), "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(
-        command,
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=environment,
-    ) as process:
-        assert process.stdout is not None
-        assert any(line.startswith("http") for line in process.stdout)
+    with all_shards(tmp_path) as process:
         servers = [Path(f"/proc/{pid}") for pid in children(process)]
         assert len(servers) == 2
         process.kill()
@@ -194,14 +175,7 @@ def test_servers_of_shards_end_with_the_command_also_if_it_is_killed(tmp_path):
     ],
 )
 def test_what_cannot_be_served_as_shards_is_refused(tmp_path, arguments, message):
-    run = subprocess.run(
-        [sys.executable, "-m", "inlink", "serve", *arguments, "--port", "0"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path)},
-    )
-    assert run.returncode == 2, run.stdout
+    run = inlink("serve", *arguments, "--port", 0, cwd=tmp_path, code=2, XDG_CONFIG_HOME=str(tmp_path))
     assert message in run.stderr
 
 

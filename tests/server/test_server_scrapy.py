@@ -2,9 +2,6 @@
 
 import asyncio
 import contextlib
-import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,8 +11,9 @@ from typing import Any
 import pytest
 
 import inlink
+from crawlcommand import Forked, forked
 from crawlstrategies import frontier_in
-from patience import PATIENCE, finish, wait_until
+from patience import PATIENCE, wait_until
 from served import Served, served
 from sites import Answer, Site, html, spacing, web
 from spiderruns import Quiet, Ran, Walker, crawl, crawl_together
@@ -94,22 +92,12 @@ def test_an_idle_spider_waits_while_others_work(tmp_path):
 
 
 @contextlib.contextmanager
-def serving(folder: Path, port: int = 0) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+def serving(folder: Path, port: int = 0) -> Iterator[tuple[Forked, str]]:
     """``inlink serve`` as a process, and the URL of its crawl."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "inlink", "serve", str(folder), "--port", str(port)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "XDG_CONFIG_HOME": str(folder.parent), "PYTHONUNBUFFERED": "1"},
-    )
-    assert process.stdout is not None
-    try:
-        url = next(line.strip() for line in process.stdout if line.startswith("http"))
-        yield process, url
-    finally:
-        process.kill()
-        process.stdout.close()
-        process.wait()
+    parent = folder.parent
+    command = ("inlink", "serve", folder, "--port", port)
+    with forked(*command, cwd=parent, XDG_CONFIG_HOME=str(parent)) as process:
+        yield process, process.wait_for_address()
 
 
 @pytest.mark.slow
@@ -125,7 +113,7 @@ def test_a_server_that_is_killed_amid_a_crawl_loses_nothing(tmp_path):
         spiders.start()
         site.wait_for(10)
         process.kill()
-        finish(process)
+        process.wait()
         stack.enter_context(serving(folder, int(url.split(":")[2].split("/")[0])))
         spiders.join()
         assert [ran.reason for ran in rans] == ["finished"] * 2
