@@ -66,26 +66,52 @@ def test_outputs_agree_but_for_the_last_digits_of_ranks(expected: str, found: st
     assert same(expected, found) is equal
 
 
+def run_shell(command: str, folder: Path, stdin: str = "") -> str:
+    """Return the output of a command that needs a shell."""
+    run = subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env={
+            **os.environ,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "COLUMNS": "120",
+        },
+        input=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    return run.stdout
+
+
+def run_command(command: str, folder: Path) -> str:
+    """Return the output of a command, whose first process is a fork if it is one of ``inlink`` or ``scrapy``."""
+    first, pipe, rest = command.partition(" | ")
+    words, *files = re.split(r" (2?)> (\S+)", first)
+    if words.split()[0] not in ("inlink", "scrapy") or set(first) & set("&;<") or any(files[2::3]):
+        return run_shell(command, folder)
+    program, *arguments = shlex.split(words)
+    # The shell replaces variables and other commands.
+    if set(words) & set("$`*?~#!\\"):
+        program, *arguments = run_shell(f"printf '%s\\0' {words}", folder).split("\0")[:-1]
+    run = inlink(
+        *arguments, cwd=folder, code=None, program=program, COLUMNS="120", merged=not (files or pipe)
+    )
+    said = {"": run.stdout, "2": run.stderr}
+    for number, name in zip(files[::3], files[1::3], strict=True):
+        (folder / name).write_text(said.pop(number))
+    if pipe:
+        return said.get("2", "") + run_shell(rest, folder, said.get("", ""))
+    return "".join(said.values())
+
+
 def run_console(block: str, folder: Path) -> None:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
         command, _, rest = part.partition("\n")
         while command.endswith("\\"):
             line, _, rest = rest.partition("\n")
             command = command[:-1] + line
-        # Other commands need a shell, and a new Python process.
-        if command.startswith("inlink ") and not set(command) & set("|&;<>()$`*?~#!\\"):
-            run = inlink(*shlex.split(command)[1:], cwd=folder, code=None, merged=True, COLUMNS="120")
-        else:
-            run = subprocess.run(
-                ["bash", "-c", command],
-                cwd=folder,
-                env={**os.environ, "PATH": path, "COLUMNS": "120"},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
-        found = COMPILING.sub("", run.stdout)
+        found = COMPILING.sub("", run_command(command, folder))
         assert same(rest, found), f"$ {command}\nexpected:\n{rest}\nfound:\n{found}"
 
 
