@@ -52,6 +52,17 @@ def tree_of(answer: Answer) -> lxml.html.HtmlElement:
     return lxml.html.document_fromstring(answer.body, parser=parser)
 
 
+@pytest.fixture(scope="module", params=CASES)
+def manual(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """Return the name of a manual, and a crawl of it."""
+    folder, start = MANUALS[request.param]
+    if not Path(folder, start).is_file():
+        pytest.skip(f"{folder} is not installed")
+    crawled = tmp_path_factory.mktemp(request.param) / "c"
+    crawl(Served(Path(folder)), crawled, seeds=[HOST + start])
+    return request.param, crawled
+
+
 def by_hand(folder: Path, start: str) -> dict[str, set[tuple[str, ...]]]:
     """The keys of some checks' findings, by a search through the files."""
     served, depth = Served(folder), {start: 0}
@@ -112,21 +123,18 @@ def similar(folder: Path, urls: list[str]) -> Iterator[tuple[str, str, float]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
-def test_findings_are_those_of_a_search_by_hand(tmp_path: Path, name: str) -> None:
+def test_findings_are_those_of_a_search_by_hand(manual: tuple[str, Path]) -> None:
+    name, crawled = manual
     folder, start = Path(MANUALS[name][0]), HOST + MANUALS[name][1]
-    if not (folder / MANUALS[name][1]).is_file():
-        pytest.skip(f"{folder} is not installed")
-    crawl(Served(folder), tmp_path / "c", seeds=[start])
     truth = by_hand(folder, start)
-    result = audit(tmp_path / "c")
+    result = audit(crawled)
     assert result.fetched > 500
     for check in result.checks:
         if check.name in ("broken", "titles", "headings", "depth", "dead-ends"):
             assert check.keys() == truth[check.name], check.name
         if check.name == "duplicates":
             like = {page: other for page, other, _ in check.rows}
-    site = CrawledSite(tmp_path / "c")
+    site = CrawledSite(crawled)
     pages, prints = site.fingerprints
     urls = [site.url(page) for page in pages.tolist()]
     site.pages.close()
@@ -147,19 +155,15 @@ def test_findings_are_those_of_a_search_by_hand(tmp_path: Path, name: str) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
-def test_template_links_are_those_that_were_judged_by_eye(tmp_path: Path, name: str) -> None:
+def test_template_links_are_those_that_were_judged_by_eye(manual: tuple[str, Path]) -> None:
     """300 links of each manual, drawn at random, whose label follows from the block of the page that holds them.
 
     The blocks were judged by reading pages: headers, footers, breadcrumbs, language lists, and phrases that stand on
     all pages of a folder are template. Missed by name: the date in the footer of SQLite's pages, which is another
     text on each page. Without it, precision and recall are at least .95 in each manual.
     """
-    folder, start = Path(MANUALS[name][0]), HOST + MANUALS[name][1]
-    if not (folder / MANUALS[name][1]).is_file():
-        pytest.skip(f"{folder} is not installed")
-    crawl(Served(folder), tmp_path / "c", seeds=[start])
-    site = CrawledSite(tmp_path / "c")
+    name, crawled = manual
+    site = CrawledSite(crawled)
     labels = dict(
         zip(
             zip(site.links.sources.tolist(), site.targets.tolist(), strict=True),
