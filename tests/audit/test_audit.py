@@ -43,6 +43,7 @@ def ranks(links: dict[str, list[str]]) -> dict[str, float]:
     return dict(zip(pages, values.tolist(), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [60, 80, 200])
 def test_starved_pages_are_found_and_nothing_else(tmp_path: Path, size: int) -> None:
     """The lowest tenth by content links. Traps: menus, pages outside the sitemap, hidden pages, pages with few links.

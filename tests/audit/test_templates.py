@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import numpy as np
+import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
@@ -92,6 +93,7 @@ def test_pages_without_a_folder_are_no_group_of_folders(tmp_path: Path) -> None:
         site.pages.close()
 
 
+@pytest.mark.slow
 def test_links_and_why_show_the_kind_of_each_link(tmp_path: Path) -> None:
     menu = [Link(HOST, text="Home"), Link(f"{HOST}p1", text="First")]
     pages = {f"{HOST}p{k}": [*menu, Link(f"{HOST}p0", text=f"see {k}")] for k in range(9)}
@@ -128,6 +130,7 @@ def test_links_and_why_show_the_kind_of_each_link(tmp_path: Path) -> None:
         assert message in str(run(commands, ["links", str(place), "a", "--template"]).exception)
 
 
+@pytest.mark.slow
 def test_ranking_by_content_links_leaves_the_menu_out(tmp_path: Path) -> None:
     menu = [Link(HOST, text="Home"), Link(f"{HOST}legal", text="Legal"), Link(f"{HOST}shop", text="Shop")]
     pages = {f"{HOST}p{k}": [*menu, Link(f"{HOST}p0", text=f"see {k}")] for k in range(20)}

@@ -134,6 +134,7 @@ def test_refused_before_anything_is_computed(folder: Path, monkeypatch):
     assert "not computed again" in run(folder, "--all").stdout
 
 
+@pytest.mark.slow
 def test_refused_in_one_line_of_a_process_with_exit_code_2(folder: Path):
     program = (
         "import sys; from inlink.base import memory; memory._LITTLE = 0; memory.memory_left = lambda: 5; "

@@ -37,6 +37,7 @@ from inlink.protocol import (
     Task,
     Tasks,
 )
+from inlink.store import log
 from inlink.urls.shards import owner_of
 from patience import wait_until
 from served import Served, served
@@ -57,6 +58,8 @@ ONE, TWO, THREE = (url_of(k) for k in (1, 2, 3))
 def quick(monkeypatch):
     monkeypatch.setattr(channel, "FIRST_PAUSE", 0.01)
     monkeypatch.setattr(channel, "LONGEST_PAUSE", 0.1)
+    # Shards show each other only what is synced.
+    monkeypatch.setattr(log, "SYNC_EVERY", 0.05)
 
 
 class Fleet:
@@ -325,6 +328,7 @@ def test_a_client_without_any_shard_is_refused(fleet):
 # -- a spider in plain Python -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_program_crawls_all_shards(fleet):
     """It needs no more than next() and report()."""
     links = {ONE: [TWO, f"{ONE}a"], TWO: [THREE, f"{TWO}a"], THREE: [ONE]}

@@ -237,6 +237,7 @@ def test_a_recorded_crawl_is_replayed_with_all_that_it_recorded(recorded):
     assert found.notes["pages that are not recorded"] == 2
 
 
+@pytest.mark.slow
 def test_errors_in_scores_change_the_order_and_no_measure(tmp_path):
     """A root that links to 60 pages. Pages with even numbers are good and have good links."""
     good = [float(k % 2 == 0) for k in range(60)]
@@ -466,6 +467,7 @@ SITES = [
 ]
 
 
+@pytest.mark.slow
 def test_front_pages_are_those_with_the_shortest_path():
     result = inlink.replay(
         Graph(SITES), policies=["random"], seeds="front", budget=1.0, lines=False, tau=False

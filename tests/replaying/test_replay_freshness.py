@@ -153,6 +153,7 @@ def test_the_optimum_is_a_line_of_drawn_changes_and_no_schedule_is_above_it(star
     assert "optimum of revisits" not in recorded.orders
 
 
+@pytest.mark.slow
 def test_drawn_changes_are_a_poisson_process_of_each_page():
     horizon, gaps = 2_000.0, []
     for page in range(300):
@@ -190,6 +191,7 @@ def test_a_fixed_interval_has_the_freshness_of_the_formula(star, ratio):
     assert found.values("sort bound", "freshness") == []
 
 
+@pytest.mark.slow
 def test_without_revisits_copies_grow_old(star):
     given = {
         "policies": ["breadth-first", "random"], "seeds": [[0]], "budget": 300, "host_pages": [0], "changes": 50.0,
@@ -218,6 +220,7 @@ def test_any_schedule_can_be_replayed(star, revisit):
     assert found.settings["crawl"]["revisit"]["schedule"]
 
 
+@pytest.mark.slow
 def test_a_schedule_by_value_learns_which_pages_change(star):
     """Half of the pages never change. A schedule that notices this fetches them less often."""
 

@@ -69,6 +69,7 @@ def test_a_replay_fetches_in_the_order_of_a_crawl_with_trust(graph, trust, tmp_p
         assert found.mean(policy, at=mark).mean == pytest.approx(shares[int(80 * mark) - 1], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_trust_and_distrust_waste_fewer_fetches(graph, trust, tmp_path):
     bad = tmp_path / "bad.txt"
     bad.write_text("spam0.example\nspam1.example\n")

@@ -333,6 +333,7 @@ def test_rules_that_refuse_up_to_a_tenth_of_the_waiting_pages_pass(tmp_path):
     assert files(folder) == before
 
 
+@pytest.mark.slow
 def test_at_most_ten_thousand_pages_are_judged_and_always_the_same(tmp_path, monkeypatch):
     folder = waiting(tmp_path / "c", [f"http://a.example/{k:05}" for k in range(12_000)])
     said = set()

@@ -407,6 +407,7 @@ def test_a_session_belongs_to_the_token_that_began_it(tmp_path):
         assert "has ended" in server.crawl("POST", "next", {"session": mine})[1]["error"]
 
 
+@pytest.mark.slow
 def test_tokens_that_two_processes_make_at_once_are_all_kept(tmp_path):
     code = (
         "import sys\nfrom pathlib import Path\nfrom inlink.server.tokens import Tokens\nsys.stdin.readline()\n"
@@ -495,6 +496,7 @@ def test_a_request_that_is_whole_in_time_is_served(server, monkeypatch):
         assert slow.recv(1 << 16).startswith(b"HTTP/1.1 405 ")
 
 
+@pytest.mark.slow
 def test_a_server_that_has_said_its_address_listens_and_has_little_garbage_to_look_through(tmp_path):
     code = (
         "import gc, os, socket, sys\nfrom pathlib import Path\nfrom inlink.server.run import Options, serve\n"

@@ -36,6 +36,7 @@ def code(call) -> str:
     return caught.value.code().name
 
 
+@pytest.mark.slow
 def test_rubbish_is_refused_and_leaves_nothing_behind(tmp_path):
     with frontier(tmp_path / "crawl") as client:
         calls = client.calls
@@ -128,6 +129,7 @@ def test_an_answer_waits_for_the_links_of_its_page(tmp_path, monkeypatch):
         assert crawl.page(URL).crawls == 1
 
 
+@pytest.mark.slow
 def test_many_streams_at_once_and_an_end_amid_them(tmp_path):
     told: list[tuple[str, int]] = []
     codes: set[str] = set()

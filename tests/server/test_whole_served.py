@@ -20,6 +20,7 @@ from inlink.errors import InlinkError, ParameterError, ServerError, UnknownNodeE
 from inlink.protocol import Crawled, Failed, Link
 from inlink.server.site import Site as ServerSite
 from inlink.server.tokens import Tokens
+from inlink.store import log
 from inlink.urls.shards import owner_of
 from patience import wait_until
 from served import Served, served
@@ -33,6 +34,8 @@ SITE = Site(1)
 def plain(monkeypatch):
     for name in ("INLINK_TOKEN", "INLINK_TOKEN_FILE"):
         monkeypatch.delenv(name, raising=False)
+    # Shards show each other only what is synced.
+    monkeypatch.setattr(log, "SYNC_EVERY", 0.05)
 
 
 def place(server: Served) -> str:
@@ -129,6 +132,7 @@ def said(*args: str, **more) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_connect_returns_a_crawl_of_all_shards_with_the_questions_of_a_view(fleet):
     with inlink.connect(fleet.where) as crawl:
         assert isinstance(crawl, RemoteShards)
@@ -144,6 +148,7 @@ def test_a_crawl_of_several_shards_has_the_methods_of_a_crawl_on_one_server():
     assert names(RemoteCrawl) - names(RemoteShards) == {"is_away", "shard"}
 
 
+@pytest.mark.slow
 def test_a_program_gets_the_answers_of_one_crawl(fleet, one):
     view = one.view
     with inlink.connect(fleet.where) as crawl:
@@ -370,6 +375,7 @@ def test_a_crawl_that_is_no_shard_is_refused(tmp_path):
         assert "has no shards on other servers" in refusal["error"]
 
 
+@pytest.mark.slow
 def test_the_overview_has_the_sums_and_states_of_all_shards(tmp_path):
     with fleet_in(tmp_path) as fleet:
         with inlink.connect(fleet.where) as crawl:
@@ -403,6 +409,7 @@ def test_the_overview_has_the_sums_and_states_of_all_shards(tmp_path):
         assert 0 < found["standing"]["known"] < known
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
 def test_the_dashboard_of_a_shard_shows_the_whole_crawl(tmp_path):
     with fleet_in(tmp_path) as fleet, browser() as window:

@@ -133,7 +133,7 @@ def test_parts_pass_through_s3(s3, crawl, spark, monkeypatch):
         build(crawl, "g", spark, parts="/shared")
 
 
-@pytest.mark.parametrize("most", [2, 3, 8])
+@pytest.mark.parametrize("most", [3, *(pytest.param(most, marks=pytest.mark.soak) for most in (2, 8))])
 def test_tasks_merge_parts_too(crawl, spark, monkeypatch, most):
     whole = bytes_of(inlink.read(crawl, into="h", count=True).path)
     monkeypatch.setattr(archiveparts, "FILES", most)

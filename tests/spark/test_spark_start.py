@@ -18,6 +18,7 @@ import inlink.spark
 from inlink.spark import start
 
 
+@pytest.mark.slow
 def test_without_java_one_line_says_what_to_install(tmp_path):
     code = "import inlink.spark; inlink.spark.session()"
     env = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"} | {"PATH": str(tmp_path)}
