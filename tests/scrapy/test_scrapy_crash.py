@@ -275,9 +275,9 @@ def test_a_second_process_is_refused(tmp_path, spiders):
         assert f"by process {first.pid}:" in errors[0]
         assert "Traceback" not in log
         assert "'finish_reason': 'inlink_refused'" in log
-        third = as_users_do(spiders, tmp_path / "c", site.url("/2"))  # and now it may
-        assert third.returncode == 0
-        assert "'inlink/failed': 1" in third.stderr
+        third = spiders.start(tmp_path / "c", site.url("/2"))  # and now it may
+        assert third.wait() == 0
+        assert "'inlink/failed': 1" in third.err
         assert site.counts() == {"/0": 1, "/1": 1, "/2": 1}
 
 

@@ -183,10 +183,9 @@ def test_killed_tasks_do_not_change_a_bit(spark, graph):
 def test_a_table_of_arcs_is_ranked_as_a_graph(spark, graph, weighted):
     n = graph.num_nodes
     exact = inlink.pagerank(graph, tol=1e-13, weighted=weighted).values
-    ranking = inlink.spark.rank(table(spark, graph, weighted=weighted), session=spark, tol=1e-10, blocks=3)
-    assert abs(ranking.values - exact).sum() <= 1e-9
+    ranking = inlink.spark.rank(table(spark, graph, weighted=weighted), session=spark, tol=1e-5, blocks=3)
+    assert abs(ranking.values - exact).sum() <= ranking.error_bound <= 1e-5
     assert len(ranking) == n
-    assert ranking.error_bound <= 1e-10
 
 
 @pytest.mark.slow
@@ -235,15 +234,15 @@ def run(*arguments: Any) -> str:
 @pytest.mark.slow
 def test_the_command_ranks_folders_and_tables(spark, graph, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    said = run("spark", "rank", graph.path, "--name", "far", "--unweighted", "--tol", "1e-10")
+    said = run("spark", "rank", graph.path, "--name", "far", "--unweighted", "--tol", "1e-5")
     assert said.startswith("far: converged after")
     exact = inlink.pagerank(graph, weighted=False, tol=1e-13).values
-    assert abs(inlink.Ranking.load(graph, "far").values - exact).sum() <= 1e-9
+    assert abs(inlink.Ranking.load(graph, "far").values - exact).sum() <= 1e-5
     rows = graph.out_rows
     sources = np.repeat(np.arange(graph.num_nodes), np.diff(rows.offsets).astype(int))
     Path("edges.txt").write_text("".join(f"{s}\t{t}\n" for s, t in zip(sources, rows.nodes, strict=True)))
-    run("spark", "rank", "edges.txt", "-o", "ranks.parquet", "--tol", "1e-10")
-    assert abs(inlink.Ranking.read("ranks.parquet").values - exact).sum() <= 1e-9
+    run("spark", "rank", "edges.txt", "-o", "ranks.parquet", "--tol", "1e-5")
+    assert abs(inlink.Ranking.read("ranks.parquet").values - exact).sum() <= 1e-5
     Path("edges.txt").write_text("a\tb\n")
     with pytest.raises(ParameterError, match="the table of arcs has 1 row without a source"):
         run("spark", "rank", "edges.txt", "-o", "ranks.csv")
