@@ -89,7 +89,7 @@ def test_all_is_reached_once_and_nothing_forbidden_across_a_kill(tmp_path):
     ):
         theirs = beside.submit(websites.reachable, their_seeds, hosts)
         # Another moment in each run.
-        kill_at = 30 + os.getpid() % 80
+        kill_at = 20 + os.getpid() % 50
         print("killed after", kill_at, "requests")
         with begin(*arguments(seeds, "--agent", "first"), cwd=tmp_path) as run:
             wait_until(lambda: len(read_log(log)) >= kill_at, f"{kill_at} requests")
