@@ -176,7 +176,9 @@ def star() -> Graph:
     return Graph.from_arcs([(0, k) for k in range(1, 300)])
 
 
-@pytest.mark.parametrize("ratio", [0.2, 1.0, 5.0])
+@pytest.mark.parametrize(
+    "ratio", [1.0, *(pytest.param(ratio, marks=pytest.mark.slow) for ratio in (0.2, 5.0))]
+)
 def test_a_fixed_interval_has_the_freshness_of_the_formula(star, ratio):
     """A page with rate λ is fresh for (1 − e^−λI)/λI of the time; over exponential rates that is ln(1 + r)/r."""
     found = inlink.replay(

@@ -58,6 +58,7 @@ def test_whole_lines_of_the_first_500_kib_count():
     assert part(b"small") == b"small"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "between", ["", "\n", "# note\n", "Sitemap: http://a.com/s\n", "\x0b\n", "foo: bar\n"]
 )
