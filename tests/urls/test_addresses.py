@@ -1,9 +1,7 @@
 """The rules for addresses that a crawl connects to; ``inlink crawl`` and Scrapy projects keep to them."""
 
 import ipaddress
-import os
 import socket
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +12,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawlcommand import Done, forked
 from inlink.cli import commands
 from inlink.crawl.folder import look
 from inlink.errors import ParameterError
@@ -120,25 +119,19 @@ def gethostbyname(name):
         return _names[name][min(turn, len(_names[name])) - 1]
     return _plain(name)
 socket.gethostbyname = gethostbyname
+
+import inlink.scrapy
+from inlink.cli import main
+main()
 """
 
 
-def run(
-    *given: object, cwd: Path, names: dict[str, list[str]] | None = None, quiet: bool = False, **env: str
-):
+def run(*given: object, cwd: Path, names: dict[str, list[str]] | None = None, **env: str) -> Done:
     """``inlink crawl`` in a process in which names resolve to these addresses, one after the other."""
-    from crawlcommand import INLINK
-
-    (cwd / "patched").mkdir(exist_ok=True)
-    (cwd / "patched" / "sitecustomize.py").write_text(_PATCH.format(names=names or {}))
-    path = os.pathsep.join([str(cwd / "patched"), os.environ.get("PYTHONPATH", "")])
-    return subprocess.run(
-        [*INLINK, *(["-q"] if quiet else []), "crawl", *map(str, given), "--delay", "0", "--everywhere"],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": path, **env},
-    )
+    (cwd / "patched.py").write_text(_PATCH.format(names=names or {}))
+    words = [str(cwd / "patched.py"), "crawl", *map(str, given), "--delay", "0", "--everywhere"]
+    with forked(*words, cwd=cwd, **env) as run:
+        return Done(words, run.wait(), run.out, run.err)
 
 
 def pages_of(folder: Path) -> dict[str, tuple[str, str]]:
