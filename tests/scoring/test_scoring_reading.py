@@ -258,7 +258,6 @@ def test_nothing_is_looked_for_that_is_not_asked_for(monkeypatch):
 
 
 def test_a_page_goes_with_its_last_reference():
-    gc.collect()
     gc.disable()
     try:
         page = read("<p>text <a href=x>y</a>")
@@ -271,6 +270,7 @@ def test_a_page_goes_with_its_last_reference():
         gc.enable()
 
 
+@pytest.mark.slow
 def test_a_tangled_page_says_so():
     page = read("<title>t</title>" + "<div>" * 200_000 + "<a href=x>", robots_header="noindex")
     assert (page.problem, page.links, page.text, page.noindex) == (TANGLED, [], "", True)
