@@ -232,7 +232,9 @@ def test_why_tells_the_place_that_next_keeps(tmp_path_factory, policy, links, ta
 
 def test_why_has_each_reason(world):
     polite = Politeness(delay=0.0, in_flight=1, host_budget=9, domain_budget=99, park_after=50)
-    crawl = world.open(policy="host-diverse", politeness=polite, retry_seconds=50, lease_seconds=100)
+    crawl = world.open(
+        policy="host-diverse", politeness=polite, retry_seconds=50, lease_seconds=100, rerank_share=None
+    )
     crawl.seed([A])
     crawl.crawled(crawl.next(1)[0], [("/x", 0.5), "/a/b/a/b/a/b/a/b/", B, C])
     crawl.failed(crawl.next(1)[0], "no route")
@@ -350,7 +352,8 @@ def test_sitemaps(world):
 @pytest.mark.parametrize("by", ["host", "domain"])
 def test_only_answers_let_a_host_have_more_than_eight_open_leases(world, by):
     polite = Politeness(by=by, delay=0.0, in_flight=20)
-    crawl = world.open(policy="host-diverse", politeness=polite)
+    # Each opening would start a process that ranks.
+    crawl = world.open(policy="host-diverse", politeness=polite, rerank_share=None)
     hosts = ["http://a.com/", "http://www.a.com/" if by == "domain" else "http://a.com/"]
     urls = [f"{hosts[k % 2]}{k}" for k in range(300)]
     crawl.seed(urls)

@@ -95,10 +95,12 @@ def fetch(crawl, clock, count, links=(), changing=(), until=math.inf):
 
 PAGES = [f"{HOME}{k}" for k in range(30)]
 PLAN = ByValue(budget=DAY / 10, initial=300.0, shortest=1.0, longest=1e6)
+CALM = {"rerank_share": None}
+"""No process ranks by itself."""
 
 
 def crawled(folder, clock, count=400, **more):
-    crawl = opened(folder, clock, policy="pagerank", revisit=PLAN, politeness={"delay": 0.0}, **more)
+    crawl = opened(folder, clock, policy="pagerank", revisit=PLAN, politeness={"delay": 0.0}, **more | CALM)
     crawl.seed([HOME])
     fetch(crawl, clock, count, PAGES, set(PAGES[:10]))
     return crawl
@@ -134,6 +136,7 @@ def plans_of(frontier, clock):
     return dict(frontier.plans), frontier.values.numbers()["state"]
 
 
+@pytest.mark.slow
 def test_a_reader_and_an_earlier_moment_have_the_same_dates(tmp_path):
     clock = Clock()
     with crawled(tmp_path / "c", clock) as crawl:
@@ -151,6 +154,7 @@ def test_a_reader_and_an_earlier_moment_have_the_same_dates(tmp_path):
         assert plans_of(look(then.folder, Clock(moment)), Clock(moment)) == early
 
 
+@pytest.mark.slow
 def test_another_budget_plans_all_pages_anew(tmp_path):
     clock = Clock()
     with crawled(tmp_path / "c", clock) as crawl:
@@ -166,6 +170,7 @@ def test_another_budget_plans_all_pages_anew(tmp_path):
         assert plans_of(frontier_in(crawl), clock) == live
 
 
+@pytest.mark.slow
 def test_the_call_that_adopts_a_ranking_plans_anew(tmp_path):
     clock = Clock()
     with crawled(tmp_path / "c", clock) as crawl:
@@ -200,7 +205,7 @@ def test_a_date_from_outside_holds_over_a_new_threshold(tmp_path):
 
 def test_pages_without_hashes_are_no_evidence(tmp_path):
     clock = Clock()
-    with opened(tmp_path / "c", clock, revisit=PLAN, politeness={"delay": 0.0}) as crawl:
+    with opened(tmp_path / "c", clock, revisit=PLAN, politeness={"delay": 0.0}, **CALM) as crawl:
         crawl.seed([HOME])
         for _ in range(5):
             clock.now += crawl.due_in() or 0
@@ -270,7 +275,7 @@ def test_most_of_the_rank_that_the_optimum_keeps_current_is_kept():
 
 def test_virtual_time_may_begin_at_zero(tmp_path):
     clock = VirtualClock(0.0)
-    with Crawl(tmp_path / "c", clock=clock, revisit=PLAN, politeness={"delay": 0.0}) as crawl:
+    with Crawl(tmp_path / "c", clock=clock, revisit=PLAN, politeness={"delay": 0.0}, **CALM) as crawl:
         crawl.seed([HOME])
         for k in range(4):
             if k:
@@ -282,7 +287,7 @@ def test_virtual_time_may_begin_at_zero(tmp_path):
 # -- what sitemaps and validators report ------------------------------------------------------------------------------
 
 
-def site_with_a_sitemap(folder, reports, turns=900):
+def site_with_a_sitemap(folder, reports, turns=500):
     """A crawl of 40 pages that change at random. Every 100 s, a sitemap reports pages: ``reports(page, changed, now)``.
 
     Returns the mean share of pages whose copy is current in the second half of the time, fetches a second in that
@@ -324,6 +329,7 @@ REPORTS = {
 }
 
 
+@pytest.mark.slow
 def test_an_honest_sitemap_helps_and_a_lying_one_does_no_harm(tmp_path):
     found = {name: site_with_a_sitemap(tmp_path / name, report) for name, report in REPORTS.items()}
     usual, rate, _ = found["none"]
@@ -336,6 +342,7 @@ def test_an_honest_sitemap_helps_and_a_lying_one_does_no_harm(tmp_path):
     assert found["always now"][1] < 1.25 * rate
 
 
+@pytest.mark.slow
 def test_a_report_that_is_believed_makes_the_date_earlier_everywhere(tmp_path):
     clock, folder = Clock(), tmp_path / "c"
     with crawled(folder, clock) as crawl:
@@ -370,7 +377,7 @@ def test_a_report_that_is_believed_makes_the_date_earlier_everywhere(tmp_path):
 
 def test_an_answer_of_304_is_an_answer_without_a_change(tmp_path):
     clock = Clock()
-    with opened(tmp_path / "c", clock, revisit=PLAN, politeness={"delay": 0.0}) as crawl:
+    with opened(tmp_path / "c", clock, revisit=PLAN, politeness={"delay": 0.0}, **CALM) as crawl:
         crawl.seed([HOME])
         for status, mark in ((200, b"a"), (304, b""), (200, b"a"), (304, b""), (304, b"")):
             clock.now += crawl.due_in() or 0
@@ -386,7 +393,9 @@ def test_an_answer_of_304_is_an_answer_without_a_change(tmp_path):
 def test_the_prior_is_that_of_the_pages_of_the_same_host_and_depth(tmp_path):
     clock = Clock()
     chain = [HOME, *(f"{HOME}{k}" for k in range(12))]
-    with opened(tmp_path / "c", clock, revisit=PLAN, politeness={"delay": 0.0, "in_flight": 99}) as crawl:
+    with opened(
+        tmp_path / "c", clock, revisit=PLAN, politeness={"delay": 0.0, "in_flight": 99}, **CALM
+    ) as crawl:
         crawl.seed([HOME])
         crawl.crawled(HOME, chain[1:7])
         crawl.crawled(chain[1], chain[7:])

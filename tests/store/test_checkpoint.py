@@ -62,6 +62,7 @@ CHOICES = st.fixed_dictionaries(
 MOMENTS = st.booleans()
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(CHOICES, histories(12), histories(12), histories(6), MOMENTS, MOMENTS, MOMENTS)
 def test_a_crawl_from_a_checkpoint_is_the_crawl_from_the_log(
@@ -167,6 +168,7 @@ def test_a_copy_a_longer_checkpoint_and_another_version_are_not_used(kept, tmp_p
     assert len(order) == 1
 
 
+@pytest.mark.slow
 def test_other_settings_fold_the_policy_anew(kept, tmp_path):
     copy = without(kept, tmp_path / "folded")
     for policy in ("pagerank", "opic"):
@@ -207,7 +209,7 @@ def test_a_checkpoint_is_written_at_the_end_and_again_when_the_log_has_grown(tmp
     monkeypatch.setattr(checkpointing, "LEAST_BYTES", 4096)
     uuids = []
     for _ in range(3):
-        with opened(tmp_path / "crawl", Clock()) as crawl:
+        with opened(tmp_path / "crawl", Clock(), rerank_share=None) as crawl:
             if len(uuids) < 2:
                 crawl_some(crawl, 100 * len(uuids))
         uuids.append(Folder(tmp_path / "crawl" / CHECKPOINT, CHECKPOINT, VERSION).header.uuid)
@@ -215,7 +217,7 @@ def test_a_checkpoint_is_written_at_the_end_and_again_when_the_log_has_grown(tmp
 
 
 def test_a_small_crawl_has_none(tmp_path):
-    with opened(tmp_path / "crawl", Clock()) as crawl:
+    with opened(tmp_path / "crawl", Clock(), rerank_share=None) as crawl:
         crawl_some(crawl)
     assert not (tmp_path / "crawl" / CHECKPOINT).exists()
 
