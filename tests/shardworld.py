@@ -119,7 +119,7 @@ class Views:
         return asked.way(self, asked.arguments(*values, **named))
 
 
-def ranked(shards: list[Crawl], rounds: int = 40) -> None:
+def ranked(shards: list[Crawl], rounds: int = 14) -> None:
     """Rank at all shards, and exchange ranks, again and again. Each round reduces the error by the damping at least."""
     with mock.patch("inlink.crawl.exchange.CHANGE", 1e-9):
         for _ in range(rounds):

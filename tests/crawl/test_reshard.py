@@ -237,13 +237,13 @@ def at_random(folder: Path, history: Sequence[tuple[Any, ...]], **given: Any) ->
     return clock
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.lists(MORE, max_size=30), st.sampled_from([{}, {"rules": {"deny": ["/ab"], "max_depth": 2}}]))
 def test_shards_together_are_the_crawl_and_so_is_what_they_become(tmp_path_factory, history, given):
     root = tmp_path_factory.mktemp("r")
     at_random(root / "c", SEEDED + history, **given)
     before, sources = contents(root / "c"), [root / "c"]
-    for number in (3, 5, 2):
+    for number in (3, 2):
         sources = split(root / f"in {number}", number, *reversed(sources))
         compare(before, together(sources))
     (one,) = split(root / "one", 1, *sources)
@@ -267,7 +267,8 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=40)
+@pytest.mark.slow
+@settings(max_examples=12)
 @given(st.lists(st.tuples(st.integers(0, 2), STEPS), max_size=40))
 def test_shards_that_crawled_become_others_and_one(tmp_path_factory, history):
     root, clock, leases = tmp_path_factory.mktemp("r"), Clock(), ([], [], [])
@@ -377,7 +378,7 @@ def graph_of(folders: Sequence[Path]) -> set[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("counts", [(1, 3, 2, 1), (3, 1, 4), (2, 5, 3)])
+@pytest.mark.parametrize("counts", [pytest.param((1, 2, 5, 3, 1), marks=pytest.mark.slow), (3, 1, 4)])
 def test_a_crawl_that_goes_on_with_other_shards_fetches_each_page_once(tmp_path: Path, counts):
     clock, seeds = Clock(), [f"{host}/" for host in HOSTS[:3]]
     with opened(tmp_path / "never", clock, policy="breadth-first") as crawl:
@@ -458,6 +459,7 @@ def ranked(crawl: Crawl) -> tuple[dict[str, float], dict[str, float]]:
     )
 
 
+@pytest.mark.slow
 def test_ranks_and_the_order_by_them_are_those_of_the_single_crawl(tmp_path: Path, monkeypatch):
     monkeypatch.setattr("inlink.crawl.exchange.CHANGE", 1e-7)
     clock = Clock()
@@ -491,6 +493,7 @@ def test_ranks_and_the_order_by_them_are_those_of_the_single_crawl(tmp_path: Pat
     assert compared > 20
 
 
+@pytest.mark.slow
 def test_the_graph_and_its_ranking_are_the_same_after_a_way_through_shards(tmp_path: Path):
     clock = Clock()
     with opened(tmp_path / "c", clock) as crawl:

@@ -54,7 +54,7 @@ class Worlds:
         ]
 
 
-@pytest.fixture(scope="module", params=[1, 2])
+@pytest.fixture(scope="module", params=[1, pytest.param(2, marks=pytest.mark.soak)])
 def worlds(request, tmp_path_factory):
     worlds = Worlds(tmp_path_factory.mktemp("worlds"), request.param)
     with worlds.stack:
@@ -392,7 +392,14 @@ def test_a_point_on_a_curve():
     assert whole._at(points, 0.75) == (3, pytest.approx(0.55), pytest.approx(0.5))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    "seed",
+    [
+        0,
+        *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2)),
+        *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(3, 8)),
+    ],
+)
 def test_copies_of_shards_that_were_taken_at_any_moments_go_on_together(tmp_path, seed):
     dice = random.Random(seed)
     site = Site(seed)
@@ -428,7 +435,7 @@ def test_copies_of_shards_that_were_taken_at_any_moments_go_on_together(tmp_path
         }
         # The exchange is at its end.
         assert exchanged(shards) == 0
-        ranked(shards, 25)
+        ranked(shards)
         with opened(tmp_path / "one", Clock(), **SETTINGS) as one:
             one.seed(site.seeds)
             crawl_all(site, [one])
