@@ -416,6 +416,7 @@ def test_reopening_changes_nothing(tmp_path_factory, history, sets, by):
 # -- damage ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_wild_wishes_are_damage_or_harmless(world):
     crawl = world.open(politeness=AT_ONCE)
     crawl.seed([A, B])

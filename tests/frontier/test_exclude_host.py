@@ -137,6 +137,7 @@ def test_reopening_changes_nothing(tmp_path_factory, history, when, older):
     crawl.close()
 
 
+@pytest.mark.slow
 def test_wild_exclusions_are_damage_or_harmless(world):
     crawl = world.open(politeness=AT_ONCE)
     crawl.seed([A, B])

@@ -155,6 +155,7 @@ def test_reopening_changes_nothing(tmp_path_factory, history, dates, revisit):
     crawl.close()
 
 
+@pytest.mark.slow
 def test_wild_dates_are_damage_or_harmless(world):
     crawl = world.open(politeness=AT_ONCE)
     crawl.seed([A, B])

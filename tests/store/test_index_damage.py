@@ -51,7 +51,7 @@ def names(folder: Path) -> list[str]:
 def test_any_byte_of_any_file(folder: Path):
     right = urls_of(folder)
     assert len(right) == PAGES
-    wanted = [right[k] for k in (0, 31, 32, 150, 299, 300, PAGES - 1)]
+    wanted = [right[k] for k in (0, 32, 299, PAGES - 1)]
     pages = {url: look_up(folder, url) for url in wanted}
     assert {"checks.bin", "counts.bin", "marks.bin", "slots.bin"} <= {
         Path(name).name for name in names(folder)
@@ -60,7 +60,7 @@ def test_any_byte_of_any_file(folder: Path):
         file = folder / name
         raw = file.read_bytes()
         refused = tried = 0
-        for byte in range(0, len(raw), max(len(raw) // 5, 1)):
+        for byte in range(0, len(raw), max(len(raw) // 4, 1)):
             file.write_bytes(raw[:byte] + bytes([raw[byte] ^ 2]) + raw[byte + 1 :])
             tried += 1
             try:

@@ -29,6 +29,11 @@ READING = (
     ("path", "http://d.example/"),
     ("dump", "pages"),
 )
+PARTS = 13
+"""`make test` tries each 13th wild form of a frame, beginning at another form for each frame. `make soak` tries all.
+
+Few frames have a record of their own, so each sixth form of a record's fields is tried.
+"""
 
 
 def kind_at(number: int) -> str:
@@ -65,7 +70,9 @@ def use(folder: Path, told: str, out: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.soak) for part in range(1, 6))])
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(part, marks=pytest.mark.soak) for part in range(1, PARTS))]
+)
 @pytest.mark.parametrize("number", range(len(FRAMES)), ids=lambda n: f"{n}-{kind_at(n)}")
 def test_wild_numbers_are_refused_or_harmless(tmp_path: Path, number: int, part: int):
     events, urls = (GOLDEN / EVENTS).read_bytes(), (GOLDEN / URLS).read_bytes()
@@ -74,7 +81,9 @@ def test_wild_numbers_are_refused_or_harmless(tmp_path: Path, number: int, part:
     refused = tried = 0
     seen: set[str] = set()
     wild = [*wild_heads(events[begin:end], urls), *wild_payloads(events[begin:end], urls)]
-    for told, frame in wild[part::6]:
+    records = [form for form in wild if "." in form[0]]
+    others = [form for form in wild if "." not in form[0]]
+    for told, frame in records[part % 6 :: 6] + others[(part + number) % PARTS :: PARTS]:
         # A shorter frame is the last: the places of those behind would be wrong.
         rest = events[end:] if len(frame) == end - begin else b""
         (folder / EVENTS).write_bytes(events[:begin] + frame + rest)
@@ -100,7 +109,7 @@ def test_wild_numbers_are_refused_or_harmless(tmp_path: Path, number: int, part:
                 copy = Path(shutil.copytree(folder, tmp_path / "used"))
                 use(copy, told, tmp_path / "graph")
                 shutil.rmtree(copy)
-    assert refused == tried > 5
+    assert refused == tried > 2
 
 
 def test_logs_that_crashed_earlier_versions_are_refused(tmp_path: Path):
