@@ -46,7 +46,9 @@ def test_choices_of_the_user_stay(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("imported", ["import inlink.scrapy", "import inlink; inlink.Crawl"])
+@pytest.mark.parametrize(
+    "imported", ["import inlink.scrapy", pytest.param("import inlink; inlink.Crawl", marks=pytest.mark.soak)]
+)
 def test_nothing_is_collected_while_the_modules_of_a_crawl_are_imported(imported):
     script = (
         "import gc, sys, scrapy.crawler\n"

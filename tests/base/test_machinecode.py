@@ -314,7 +314,7 @@ linking.link(stubs.source(kernels, "0"), objects, Path(library), machine)
     [
         ("off", "x86_64", "any"),
         ("", "x86_64", "manylinux_2_28_x86_64.musllinux_1_2_x86_64"),
-        ("", "macos-arm64", "macosx_11_0_arm64"),
+        pytest.param("", "macos-arm64", "macosx_11_0_arm64", marks=pytest.mark.soak),
         pytest.param("", "aarch64", "manylinux_2_28_aarch64.musllinux_1_2_aarch64", marks=pytest.mark.soak),
         pytest.param("", "macos-x86_64", "macosx_11_0_x86_64", marks=pytest.mark.soak),
     ],

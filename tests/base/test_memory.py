@@ -360,6 +360,6 @@ def test_allocations_are_bounded_in_the_block_only():
 
     before = resource.getrlimit(resource.RLIMIT_AS)
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda _: work(), range(20)))
+        list(pool.map(lambda _: work(), range(8)))
     assert resource.getrlimit(resource.RLIMIT_AS) == before
     assert len(bytearray(1 << 30)) == 1 << 30

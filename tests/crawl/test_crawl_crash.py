@@ -26,7 +26,7 @@ from storefolders import look_up
 
 pytestmark = pytest.mark.slow
 
-ROUNDS = 5
+ROUNDS = 4
 
 
 def links_of(url: str) -> list[str]:
@@ -153,6 +153,8 @@ def _warm(tmp_path_factory):
 
     By a process of its own: in this one, kernels that other tests had compiled for other arrays would do.
     """
+    if os.environ.get("INLINK_MACHINE_CODE", "off") not in ("", "off"):
+        return
     child = started(WARM, tmp_path_factory.mktemp("warm") / "c")
     _, error = child.communicate()
     assert child.returncode == 0, error
@@ -214,7 +216,7 @@ def test_killed_many_times_nothing_is_lost(tmp_path):
         for number in range(ROUNDS):
             child = started(CHILD, folder, number, 0)
             lines = []
-            if number % 5 == 4:
+            if number % 4 == 3:
                 time.sleep(rng.random() * 1.2)  # while it starts, perhaps
             else:
                 lines += [child.stdout.readline() for _ in range(1 + int(rng.random() ** 2 * 300))]
@@ -258,7 +260,7 @@ def test_a_second_writer_is_told_who_is_the_first(tmp_path):
     opened(tmp_path / "c", Clock()).close()
 
 
-@pytest.mark.parametrize("limit", [6_000, 50_000, 200_001])
+@pytest.mark.parametrize("limit", [6_000, pytest.param(50_000, marks=pytest.mark.soak), 200_001])
 def test_a_full_disk_keeps_all_before(tmp_path, limit):
     """The child may not let a file grow beyond a limit: what fails is told in one line, what was before stays."""
     # Machine code that is not in the cache cannot be put there under the limit.
@@ -345,7 +347,7 @@ def test_a_power_cut(tmp_path, monkeypatch, sync):
     monkeypatch.undo()
     assert len(cut.moments) > (100 if sync == "full" else 2)
     lost = 0
-    for files, safe, acknowledged in [rng.choice(cut.moments) for _ in range(40)]:
+    for files, safe, acknowledged in [rng.choice(cut.moments) for _ in range(25)]:
         copy = tmp_path / "copy"
         shutil.copytree(folder, copy)
         for name, raw in files.items():

@@ -63,6 +63,7 @@ def test_a_second_thread_is_refused_at_once(tmp_path):
     crawl.close()
 
 
+@pytest.mark.slow
 def test_many_threads_on_one_crawl_are_refused_or_served(tmp_path):
     """The process survives, and every URL that was acknowledged is there with its own links."""
     crawl = Crawl(tmp_path / "c", policy="best-first", politeness=EAGER)
@@ -205,6 +206,7 @@ PARENT = """
 """
 
 
+@pytest.mark.slow
 def test_the_death_of_the_parent_frees_the_folder_though_a_child_lives(tmp_path):
     command = [sys.executable, "-c", textwrap.dedent(PARENT), str(tmp_path / "c")]
     parent = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ)
@@ -225,6 +227,7 @@ def test_the_death_of_the_parent_frees_the_folder_though_a_child_lives(tmp_path)
         parent.stdout.close()
 
 
+@pytest.mark.slow
 def test_one_of_several_makers_of_a_crawl_wins(tmp_path):
     """The others are refused in one line, and the folder is that of the winner."""
 
@@ -235,7 +238,7 @@ def test_one_of_several_makers_of_a_crawl_wins(tmp_path):
         except Exception as error:
             refused.append(error)
 
-    for k in range(20):
+    for k in range(8):
         folder, barrier = tmp_path / str(k), threading.Barrier(4)
         crawls: list[Crawl] = []
         refused: list[Exception] = []

@@ -142,10 +142,15 @@ def crawl_until_killed(folder, policy, checkpoint):
     die(crawl)
 
 
-# `test_crawl_spam_mass.py` has the other three pairs.
+# `test_crawl_spam_mass.py` has the other pairs.
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("policy", "checkpoint"), [("host-diverse", "none"), ("pagerank", "live"), ("host-diverse", "log")]
+    ("policy", "checkpoint"),
+    [
+        ("host-diverse", "none"),
+        ("pagerank", "live"),
+        pytest.param("host-diverse", "log", marks=pytest.mark.soak),
+    ],
 )
 def test_a_crawl_that_was_killed_has_the_same_order_again(tmp_path, bad, policy, checkpoint):
     """Pages that were crawled after the ranking do not change the distrust, neither before the end nor after it."""

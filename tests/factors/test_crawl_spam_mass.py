@@ -195,10 +195,15 @@ def crawl_until_killed(folder, policy, checkpoint):
     die(crawl)
 
 
-# `test_crawl_distrust.py` has the other three pairs.
+# `test_crawl_distrust.py` has the other pairs.
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("policy", "checkpoint"), [("pagerank", "none"), ("host-diverse", "live"), ("pagerank", "log")]
+    ("policy", "checkpoint"),
+    [
+        pytest.param("pagerank", "none", marks=pytest.mark.soak),
+        ("host-diverse", "live"),
+        ("pagerank", "log"),
+    ],
 )
 def test_a_crawl_that_was_killed_has_the_same_order_again(tmp_path, trust, policy, checkpoint):
     """Pages and hosts that were found after the ranking do not change the shares, before the end and after it."""

@@ -2,6 +2,7 @@ import json
 import subprocess
 import sys
 from contextlib import contextmanager
+from threading import Event
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from crawlmodel import exact_pagerank
 from inlink.base.folder import Folder
 from inlink.crawl.crawl import Crawl
+from inlink.errors import InlinkError
+from inlink.reranking.process import Ranker, RankingOptions
 
 pytestmark = pytest.mark.slow
 
@@ -181,22 +184,26 @@ def test_the_process_ends_with_its_input_whatever_it_does(tmp_path):
 def test_the_process_says_what_is_wrong(tmp_path):
     crawl = tmp_path / "crawl"
     Site(crawl).crawl.close()
-    for folder, options, asked, said in [
-        (tmp_path / "none", {}, "rank", "none does not exist"),
-        (tmp_path, {}, "rank", "is not an inlink folder"),
-        (crawl, {"share": 0}, "rank", "share must be in (0, 1]; got 0.0"),
-        (crawl, {"algorithm": "opic"}, "rank", "algorithm must be one of pagerank, hits; got 'opic'"),
-        (crawl, {"tol": 0}, "rank", "tol must be in"),
-        (crawl, {"speed": 1}, "rank", "cannot be used: Object contains unknown field `speed`"),
-        (crawl, {}, "sort", "has only the command rank; got 'sort'"),
+    for folder, options, said in [
+        (tmp_path / "none", {}, "none does not exist"),
+        (crawl, {"speed": 1}, "cannot be used: Object contains unknown field `speed`"),
+        (crawl, {}, "has only the command rank; got 'sort'"),
     ]:
         with process(folder, **options) as ranker:
-            if asked == "sort":
-                ranker.ask(asked)
+            if "sort" in said:
+                ranker.ask("sort")
             told = json.loads(ranker.popen.stdout.readline())
             assert list(told) == ["error"]
             assert said in told["error"]
             assert ranker.popen.wait(30) == 2
+    for folder, options, said in [
+        (tmp_path, {}, "is not an inlink folder"),
+        (crawl, {"share": 0.0}, r"share must be in \(0, 1\]; got 0.0"),
+        (crawl, {"algorithm": "opic"}, "algorithm must be one of pagerank, hits; got 'opic'"),
+        (crawl, {"tol": 0.0}, "tol must be in"),
+    ]:
+        with pytest.raises(InlinkError, match=said):
+            Ranker(folder, RankingOptions(**options), Event())
 
 
 def test_the_process_ranks_a_crawl_of_nothing(tmp_path):

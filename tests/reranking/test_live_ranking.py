@@ -298,8 +298,7 @@ def test_an_answer_that_is_none_ends_the_process(tmp_path, caplog):
     assert not reranker.again_due
 
 
-@pytest.mark.parametrize("policy", ["pagerank", "hits"])
-@pytest.mark.parametrize("use_scores", [False, True])
+@pytest.mark.parametrize(("policy", "use_scores"), [("pagerank", True), ("hits", False)])
 def test_a_garbled_ranking_is_not_used(tmp_path, caplog, policy, use_scores):
     """Each wrong ranking leaves the priorities as they are, whether the crawl is open or is opened."""
     folder = tmp_path / "c"

@@ -68,7 +68,14 @@ POLICIES = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("given", POLICIES, ids=lambda given: given["policy"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(each, marks=[pytest.mark.soak] * (each["policy"] in ("pagerank", "hits")))
+        for each in POLICIES
+    ],
+    ids=lambda given: given["policy"],
+)
 def test_each_ranking_is_computed_again_bit_by_bit(tmp_path, given):
     # The crawl is opened three times, so some rankings start from the values of the one before.
     folder, ends = tmp_path / "c", []
@@ -90,6 +97,7 @@ def test_each_ranking_is_computed_again_bit_by_bit(tmp_path, given):
             assert order(was.folder) == order(ended)
 
 
+@pytest.mark.slow
 def test_the_process_that_ranks_has_the_same_bits(tmp_path):
     folder = tmp_path / "c"
     with inlink.Crawl(folder, policy="pagerank", politeness=EASY, rerank_share=None) as crawl:
@@ -111,6 +119,7 @@ def test_the_process_that_ranks_has_the_same_bits(tmp_path):
         assert ranks_in(was.folder) == ranks_in(tmp_path / "c0")
 
 
+@pytest.mark.slow
 def test_a_ranking_at_once_starts_from_what_the_process_has_published(tmp_path):
     folder = tmp_path / "c"
     with inlink.Crawl(folder, policy="pagerank", politeness=EASY, rerank_share=None) as crawl:
