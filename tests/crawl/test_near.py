@@ -218,7 +218,7 @@ SPOTS = st.sampled_from([0, 1, 3, 7, 15, 1 << 63, 1 << 63 | 1, np.uint64(2**64 -
 
 
 @pytest.mark.slow
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(st.lists(st.tuples(st.integers(0, 7), SPOTS, st.booleans(), st.integers(0, 2)), max_size=30))
 def test_the_earliest_near_duplicate_is_told_by_every_reader(tmp_path_factory, answers):
     """Pages that are crawled, crawled again, merged, and fail before they are crawled."""

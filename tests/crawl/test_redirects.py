@@ -311,7 +311,7 @@ class Twin:
         return found
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(WEBS, st.sampled_from(["first-come", "depth-first", "breadth-first"]), st.booleans())
 def test_depths_and_merges_are_those_of_the_twin(tmp_path_factory, web, policy, at_once):
     folder, twin = tmp_path_factory.mktemp("web") / "c", Twin(web)

@@ -112,7 +112,10 @@ def test_the_harvest_counts_ranks_and_not_priorities(tmp_path):
         assert crawl.standing().harvest == pytest.approx(ranks[:15].sum() / ranks.sum(), rel=1e-3)
 
 
-@pytest.mark.parametrize("graph", ["hollins.dat", "wikispeedia/links.tsv"])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "graph", ["hollins.dat", pytest.param("wikispeedia/links.tsv", marks=pytest.mark.soak)]
+)
 def test_on_real_graphs_the_default_is_not_below_breadth_first(data, tmp_path, graph):
     path = data(f"graphs/{graph}")
     if graph == "hollins.dat":

@@ -98,7 +98,7 @@ def all_of(crawl: Crawl) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("policy", sorted(POLICIES))
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(
     st.lists(MORE, max_size=40),
     POLITE,

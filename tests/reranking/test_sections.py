@@ -98,7 +98,7 @@ class Twin:
         return min(max((same - chance) / (1 - chance), 0.0), 1.0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=14, deadline=None)
 @given(st.data())
 def test_the_values_are_those_of_the_definition(tmp_path_factory, data):
     twin, folder = Twin(), tmp_path_factory.mktemp("sections") / "c"
@@ -192,7 +192,8 @@ def order_of(crawl) -> list[tuple[str, float]]:
     return [(row.url, row.priority) for row in crawl.view.order(100).rows]
 
 
-@settings(max_examples=10, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=7, deadline=None)
 @given(
     st.integers(2, 6), st.lists(st.integers(1, 15), min_size=2, max_size=5), st.randoms(use_true_random=False)
 )

@@ -257,7 +257,7 @@ def test_a_crawl_is_what_its_log_says(history, policy, halfway):
         reader.close()
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(histories(15), histories(15))
 def test_an_index_changes_nothing(first, second):
     """Opening with the table's slots from disk, and with those of an earlier time, is as opening without."""
