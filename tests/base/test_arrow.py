@@ -80,6 +80,7 @@ def test_names_are_bytes_if_a_character_is_cut_between_two():
     assert table(ranking)["name"].to_pylist() == [b"\xc3", b"\xa9"]
 
 
+@pytest.mark.slow
 def test_long_tables_come_in_batches():
     size = 150_000
     ranking = inlink.degree(Graph.from_arcs(np.array([(0, size - 1)]), num_nodes=size), normalized=False)

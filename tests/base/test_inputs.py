@@ -161,6 +161,7 @@ def test_patterns_and_lists(tmp_path: Path, monkeypatch):
     assert "must begin with https://" in run.output
 
 
+@pytest.mark.slow
 def test_s3(s3, tmp_path: Path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, value in s3.items():

@@ -62,6 +62,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     sys.modules.pop("kernels_for_a_test", None)
 
 
+@pytest.mark.slow
 def test_inlined_loops_have_the_bits_of_the_same_lines_written_out(source: Path):
     module = load(source)
     x = np.random.default_rng(0).random(1000)
@@ -78,6 +79,7 @@ def test_the_sources_of_kernels_hold_what_they_import():
     assert "rank/pagerank.py" not in names
 
 
+@pytest.mark.slow
 def test_cached_code_is_stale_once_any_kernel_has_changed(source: Path, monkeypatch: pytest.MonkeyPatch):
     x = np.ones(3)
 

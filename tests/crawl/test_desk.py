@@ -252,6 +252,7 @@ KILLED = """
 """
 
 
+@pytest.mark.slow
 def test_repeats_after_kill_9(world):
     run = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(KILLED), str(world.folder)], capture_output=True, text=True

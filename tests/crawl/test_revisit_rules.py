@@ -315,6 +315,7 @@ def test_fetches_that_rules_demand_count_against_the_budget(pages):
     assert fetches(threshold / 1.06) >= min(budget, most) * 0.98
 
 
+@pytest.mark.slow
 def test_a_crawl_by_value_leaves_to_other_pages_what_its_rules_do_not_use(tmp_path):
     clock = Clock()
     plan = ByValue(budget=DAY / 10, initial=300.0, shortest=1.0, longest=1e6)

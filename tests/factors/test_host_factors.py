@@ -79,6 +79,7 @@ def test_published_shares_that_cannot_be_used_are_refused(tmp_path, factor, capl
         assert dict(rows(crawl.view)) == pytest.approx(dict(before), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_the_ranking_process_computes_the_shares(tmp_path, factor):
     with crawl_of(tmp_path, **factor.needed, **factor.on) as crawl:
         fill(crawl)

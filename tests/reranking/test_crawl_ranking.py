@@ -99,6 +99,7 @@ def random_crawl(pages: int, links: int, seed: int = 0) -> Model:
     return model
 
 
+@pytest.mark.slow
 def test_many_updates_do_not_wear_the_bound_out(monkeypatch):
     monkeypatch.setattr(
         module, "SLICE", 7

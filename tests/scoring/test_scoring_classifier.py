@@ -21,6 +21,9 @@ from inlink.scoring.reading import read_page
 SEA = ["cod and kelp", "the kelp of the sea", "a sea of cod", "cod"]
 LAND = ["roses and oaks", "an oak in a garden", "a garden of roses", "oak"]
 
+# Loading a model imports all of scikit-learn.
+pytestmark = pytest.mark.slow
+
 
 class Upper(BaseEstimator, TransformerMixin):
     def fit(self, texts, classes=None):

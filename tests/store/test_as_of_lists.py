@@ -65,6 +65,7 @@ def moments(folder, tmp_path):
     return found
 
 
+@pytest.mark.slow
 def test_each_moment_has_the_lists_that_held_then(folder, moments, tmp_path):
     copied = tmp_path / "copied"
     backup(folder, copied)
