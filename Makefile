@@ -113,10 +113,9 @@ docs: $(VENV)/docs-ready
 man: $(VENV)/ready
 	$(BIN)/python -m website.man man
 
-# All tests but those marked slow, with five examples of each property test. They rarely wait for other
-# processes, so one worker for each processor is enough.
+# All tests but those marked slow, with five examples of each property test.
 quick: machinecode
-	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n auto --dist worksteal $(APART) -m "not slow and not soak" --hypothesis-profile=quick
+	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(APART) -m "not slow and not soak" --hypothesis-profile=quick
 
 # More examples, rounds, sites and faults than `make test` has time for, which runs a third of each property test's
 # examples. CI runs this as a separate job.

@@ -307,6 +307,7 @@ bases = st.none() | st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.tuples(page_urls, bases, st.lists(hrefs, max_size=8)), max_size=5), st.sampled_from(OPTIONS)

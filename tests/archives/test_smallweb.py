@@ -245,6 +245,7 @@ def test_twins_aliases_the_huge_and_the_empty(web, client):
     assert hidden <= set(web.links(nofollow.pop()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["calendar", "session"])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_traps_never_end(web, client, kind, seed):

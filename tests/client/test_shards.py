@@ -378,6 +378,7 @@ def test_a_shard_that_dies_between_a_task_and_its_answer_costs_that_answer_only(
         assert set(all_tasks(crawl, 1)) == {f"{TWO}a"}
 
 
+@pytest.mark.slow
 def test_a_request_waits_for_pages_that_another_shard_discovers(fleet):
     """All shards are idle at first. The request ends with the task, and at the end of the crawl."""
     with inlink.connect(",".join(fleet.urls)) as crawl:
@@ -752,6 +753,7 @@ class ModelShard:
         return ShardOf(place + 1, len(world.shards), len(world.known[place]), list(world.ends[place]))
 
 
+@pytest.mark.slow
 @given(st.integers(0, 1 << 32), st.integers(2, 4), st.integers(0, 12))
 def test_a_client_neither_ends_early_nor_hangs(seed, count, pages):
     """The model knows whether anything is left. Requests, replies, other spiders and the exchange come in any order."""

@@ -196,6 +196,7 @@ def test_equal_ranks_have_no_certain_order_unless_a_difference_is_allowed(tmp_pa
     assert certify(tmp_path / "c", 3, 1e-4).holds
 
 
+@pytest.mark.slow
 def test_the_certificate_follows_a_growing_crawl(tmp_path, data):
     """The real one: bounds of prefixes of a site's crawl, against its end."""
     text = data("graphs/hollins.dat").read_text("latin-1").splitlines()

@@ -349,6 +349,7 @@ def test_sitemaps(world):
     assert world.urls() == [A]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["host", "domain"])
 def test_only_answers_let_a_host_have_more_than_eight_open_leases(world, by):
     polite = Politeness(by=by, delay=0.0, in_flight=20)

@@ -237,6 +237,7 @@ def at_random(folder: Path, history: Sequence[tuple[Any, ...]], **given: Any) ->
     return clock
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.lists(MORE, max_size=30), st.sampled_from([{}, {"rules": {"deny": ["/ab"], "max_depth": 2}}]))
 def test_shards_together_are_the_crawl_and_so_is_what_they_become(tmp_path_factory, history, given):

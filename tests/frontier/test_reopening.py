@@ -97,6 +97,7 @@ def all_of(crawl: Crawl) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", sorted(POLICIES))
 @settings(max_examples=12)
 @given(

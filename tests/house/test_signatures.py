@@ -4,6 +4,8 @@ import ast
 import json
 from pathlib import Path
 
+import pytest
+
 from bench import house
 
 ROOT = Path(__file__).parents[2]
@@ -65,6 +67,7 @@ def test_recorded_kernels_exist_and_take_as_many_arguments():
                 assert len(parts) == len(fields(place)), f"{name}: {place} has other fields"
 
 
+@pytest.mark.slow
 def test_each_kernel_that_python_calls_is_recorded():
     known = kernels()
     inside = {dotted(path) for path in kernel_modules()}

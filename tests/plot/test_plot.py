@@ -58,6 +58,7 @@ def random_graph(nodes: int = 3000, arcs: int = 9000) -> Graph:
 # -- distributions ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @few
 @given(arcs())
 def test_degrees_are_the_share_of_nodes_with_at_least_so_many(made: Arcs):
@@ -202,6 +203,7 @@ def test_every_node_of_a_large_graph_is_in_a_cell():
     assert {label.get_text() for label in ax.get_xticklabels()} >= {"0", "1"}
 
 
+@pytest.mark.slow
 @few
 @given(
     st.integers(1, 12).flatmap(
@@ -251,6 +253,7 @@ def test_the_errors_of_the_power_method_are_its_bounds():
     assert gauss[-1, 1] <= 1e-8
 
 
+@pytest.mark.slow
 @few
 @given(arcs(min_nodes=1), st.sampled_from([0.0, 0.5, 0.99]), st.sampled_from([0, 1, 50]))
 def test_convergence_of_any_graph(made: Arcs, damping: float, limit: int):
@@ -363,6 +366,7 @@ def test_any_names(names: list[str | bytes]):
     rendered(plot.neighbourhood(graph, inlink.pagerank(graph)))
 
 
+@pytest.mark.slow
 @few
 @given(arcs(min_nodes=1), st.integers(1, 12), ranks)
 def test_neighbourhoods_of_any_graph(made: Arcs, nodes: int, numbers: list[float]):

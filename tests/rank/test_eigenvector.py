@@ -85,6 +85,7 @@ def test_two_like_communities_are_said_to_have_no_unique_answer():
     assert stronger.note == ""
 
 
+@pytest.mark.slow
 def test_a_second_eigenvalue_that_is_near_takes_few_products():
     n = 120  # two rings with chords, one a little heavier; the power method would take some ten thousand rounds
     rng = np.random.default_rng(8)

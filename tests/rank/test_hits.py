@@ -62,7 +62,9 @@ def test_it_converges_to_the_projection_on_the_principal_space(scored):
     assert ("not unique" in ranking.note) == (not unique)
 
 
-@pytest.mark.parametrize("name", ["gr0.Harbour", "graphs/gr0.California"])
+@pytest.mark.parametrize(
+    "name", ["gr0.Harbour", pytest.param("graphs/gr0.California", marks=pytest.mark.slow)]
+)
 def test_networkx_agrees_on_links(data, name):
     graph = inlink.read(data(name))
     ours = inlink.hits(graph, tol=1e-10)

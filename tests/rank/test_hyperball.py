@@ -93,6 +93,7 @@ def test_registers_and_sums_are_those_of_sets(a: Arcs, key: int, log2m: int, thr
     check_against_twin(a, key, log2m, threads, few)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [0, 40, None])
 def test_nodes_that_nobody_reads(few: int | None):
     # A node with a long row and without outlinks has one counter; one with a short row has none.
@@ -116,6 +117,7 @@ def a_web(n: int, seed: int) -> Graph:
     return Graph.from_arcs(np.stack([source, target], 1).astype(np.uint32), num_nodes=n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [harmonic, closeness])
 @pytest.mark.parametrize("log2m", [4, 6])
 def test_bias_and_error_are_those_of_the_theory(function, log2m: int):

@@ -83,6 +83,7 @@ def test_the_answer_is_that_of_two_rankings():
         assert row.place_after[0] <= 1 + int((now.values > now[row.node]).sum()) <= row.place_after[1]
 
 
+@pytest.mark.slow
 def test_one_link_has_its_closed_form():
     rng = np.random.default_rng(8)
     n, c = 40, 0.85

@@ -60,6 +60,7 @@ def test_breadth_first_is_a_plain_queue(made):
     assert fetched(graph, "breadth-first", [0], 100) == plain_breadth_first(graph, [0])
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(arcs(min_nodes=2))
 def test_everything_that_is_reached_is_home_in_the_end(made):

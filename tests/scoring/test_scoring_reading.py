@@ -295,7 +295,7 @@ def test_sizes_are_bounded(monkeypatch):
 
 @pytest.mark.parametrize(("name", "least_pages", "least_links"), [
     ("web.warc.gz", 70, 1000),
-    ("crawls/aut-example.warc.gz", 94, 37_000),
+    pytest.param("crawls/aut-example.warc.gz", 94, 37_000, marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_pages_of_an_archive(data, name, least_pages, least_links):
     links = pages = 0

@@ -41,6 +41,7 @@ def seeds_file(folder: Path, url: str) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_the_block_crawls_under_the_scheduler(tmp_path):
     with Site({"/": html("/a"), "/a": html()}) as site:
         ran = crawl(

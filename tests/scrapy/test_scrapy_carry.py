@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
+import pytest
 from scrapy import FormRequest, Request
 from scrapy.http import JsonRequest, Response
 from scrapy.linkextractors import LinkExtractor
@@ -363,6 +364,7 @@ class QuietBefore(Quiet, Before):
     pass
 
 
+@pytest.mark.slow
 def test_carried_data_of_a_folder_may_be_anything(tmp_path):
     """Such pages are told and left out; the others go on."""
     hostile = [

@@ -101,6 +101,7 @@ def test_the_commands_of_the_docs_give_the_articles_numbers(tmp_path, monkeypatc
     assert {page: value - 1 for page, value in katz.items()} == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_real_articles(data, tmp_path, monkeypatch):
     """A third of 4,589 articles of Wikipedia, every tenth of them not crawled, and some links twice."""
     monkeypatch.chdir(tmp_path)

@@ -181,6 +181,7 @@ def test_an_operator_watches_and_steers(tmp_path, window):
     window.wait_for_text("#away", "The server is away")
 
 
+@pytest.mark.slow
 @needs_browser
 def test_the_page_comes_back_with_the_server(tmp_path, window):
     with served(tmp_path / "c") as server:

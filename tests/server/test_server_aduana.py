@@ -3,6 +3,8 @@
 import base64
 import json
 
+import pytest
+
 from inlink.server.tokens import Tokens
 from served import served
 
@@ -54,6 +56,7 @@ def test_leases_outlast_a_restart(tmp_path):
         assert server.crawl("GET", "standing")[1]["states"] == {"crawled": 2}
 
 
+@pytest.mark.slow
 def test_the_token_may_be_a_password(tmp_path):
     token = Tokens(tmp_path / "tokens.json").add("one", "spider")
     with served(tmp_path / "c") as server:

@@ -219,6 +219,7 @@ def test_two_spiders_of_one_name_do_not_fight_for_ever(tmp_path):
     assert len(own_name("ü" * 300).encode()) <= 200
 
 
+@pytest.mark.slow
 def test_a_spider_that_works_long_keeps_its_tasks(tmp_path):
     async def work(client: ServerClient) -> None:
         await client.seed([A])

@@ -4,6 +4,8 @@ import http.client
 import json
 import threading
 
+import pytest
+
 from inlink.server import snapshots
 from patience import wait_until
 from served import served
@@ -42,6 +44,7 @@ class Listening:
         self.connection.close()
 
 
+@pytest.mark.slow
 def test_events_tell_what_goes_on(tmp_path):
     with served(tmp_path / "c") as server, Listening(server) as listening:
         assert listening.reply.getheader("content-type") == "text/event-stream"
@@ -85,6 +88,7 @@ def test_nothing_is_computed_while_nobody_listens(tmp_path):
         wait_until(lambda: shared.listeners == 0 and shared.ticking.done(), "the snapshots to end")
 
 
+@pytest.mark.slow
 def test_listeners_are_bounded_and_share_one_snapshot(tmp_path, monkeypatch):
     monkeypatch.setattr(snapshots, "MOST_LISTENERS", 2)
     with served(tmp_path / "c") as server, Listening(server) as first:

@@ -254,6 +254,7 @@ def test_too_many_requests_at_a_time_are_told_to_come_later(server, monkeypatch)
     assert (status, headers["Retry-After"]) == (503, "1")
 
 
+@pytest.mark.slow
 def test_roles(tmp_path, monkeypatch):
     monkeypatch.setattr("inlink.server.site.TOKENS_SECONDS", 0.0)
     tokens = Tokens(tmp_path / "tokens.json")
@@ -332,6 +333,7 @@ def test_options_that_would_let_strangers_in_are_refused(tmp_path, options, said
     assert not (tmp_path / "c").exists()
 
 
+@pytest.mark.slow
 def test_faults_of_a_crawl_do_not_name_its_folder(tmp_path, monkeypatch):
     def refuse(*_, **__):
         raise StoreError(f"{tmp_path / 'c'}: no space left")
@@ -347,6 +349,7 @@ def test_faults_of_a_crawl_do_not_name_its_folder(tmp_path, monkeypatch):
         monkeypatch.undo()
 
 
+@pytest.mark.slow
 def test_the_server_says_its_addresses_and_closes_its_crawls_if_it_does_not_begin_to_serve(tmp_path):
     lines = []
 

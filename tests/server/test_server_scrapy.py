@@ -58,6 +58,7 @@ def test_four_spiders_share_a_crawl(tmp_path):
     assert all(ran.told("INFO")[0].startswith(crawl_of(server)) for ran in rans)
 
 
+@pytest.mark.slow
 def test_an_idle_spider_waits_while_others_work(tmp_path):
     """The only page keeps its spider busy until it has links, which the other spider then follows."""
     gate = threading.Event()

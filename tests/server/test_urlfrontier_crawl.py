@@ -76,6 +76,7 @@ def built(folder: Path) -> set[tuple[str, str]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("late", [False, True], ids=["links-first", "links-later"])
 def test_a_crawl_has_the_true_links(tmp_path, late):
     with frontier(tmp_path / "crawl") as client:

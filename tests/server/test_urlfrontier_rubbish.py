@@ -157,6 +157,7 @@ def test_tls(tmp_path):
         assert client.put_batch(client.info(URL)) == [OK]
 
 
+@pytest.mark.slow
 def test_a_client_that_does_not_read_is_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr(puts, "MOST_UNREAD", 10)
     name = "x" * 10_000
@@ -187,6 +188,7 @@ def test_metadata_other_than_a_token_are_ignored(tmp_path):
         assert code(lambda: client.ask("GetStats")) == "UNAUTHENTICATED"
 
 
+@pytest.mark.slow
 def test_the_token_is_checked_before_the_arguments(tmp_path):
     with frontier(tmp_path / "crawl", needs_token=True) as client:
         good = client.site.tokens.add("one", "admin")

@@ -184,6 +184,7 @@ def test_a_program_gets_the_answers_of_one_crawl(fleet, one):
         crawl.info()
 
 
+@pytest.mark.slow
 def test_commands_answer_for_all_shards(fleet, one):
     url = next(url for url in SITE.urls if url in reached(SITE) and url not in SITE.failing)
     known = reached(SITE)

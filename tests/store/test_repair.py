@@ -229,6 +229,7 @@ def test_events_come_back_to_their_places(
     verify(target)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("new", [b"", b"x", b"http://x.com/\n" * 3])
 def test_urls_that_were_moved_are_found(tmp_path: Path, new: bytes):
     """The URLs of one event are lost at most: those into which bytes were inserted, or from which they were removed."""

@@ -88,6 +88,7 @@ def test_shards_grow():
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_a_time", [1, 100, 1 << 20])
 def test_hosts_move_to_larger_tables_in_steps(monkeypatch, at_a_time):
     """Batches of one URL and of hundreds, with new and known hosts, while the table of hosts grows several times."""
