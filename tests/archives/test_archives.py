@@ -487,6 +487,7 @@ def test_what_no_wacz_may_be_is_refused(tmp_path, monkeypatch):
         inlink.read(path, format="warc")
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 400), st.binary(max_size=8), st.booleans())
 def test_any_damage_of_a_wacz_is_one_line(tmp_path_factory, at, fresh, cut):

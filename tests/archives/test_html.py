@@ -113,6 +113,7 @@ def test_encodings(document, charset, text):
         assert found == text
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=200), st.sampled_from([None, "utf-8", "utf-16", "gb2312", "shift_jis", "x"]))
 def test_any_bytes_are_some_document(raw, charset):
     for links in ("a", "all"):

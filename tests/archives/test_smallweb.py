@@ -174,6 +174,7 @@ def test_pages_are_what_the_truth_says(web, client):
         assert node.title in text or node.kind in ("empty", "twin")
 
 
+@pytest.mark.slow
 def test_failing_pages_fail_as_planned(client):
     with SmallWeb(200, 8, 2) as web:
         for kind, first in smallweb.ONCE.items():

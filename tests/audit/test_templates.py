@@ -70,6 +70,7 @@ a_link = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(paths.map(HOST.__add__), st.lists(a_link, max_size=6), min_size=1))
 def test_labels_are_those_of_a_count_by_dictionaries(
     tmp_path_factory: "object", pages: dict[str, list[Link]]
@@ -82,6 +83,7 @@ def test_labels_are_those_of_a_count_by_dictionaries(
         site.pages.close()
 
 
+@pytest.mark.slow
 def test_pages_without_a_folder_are_no_group_of_folders(tmp_path: Path) -> None:
     # Six of eight pages at the root have the link, but not half of the host's pages.
     pages = {f"{HOST}{k}": [Link(f"{HOST}t", text="a text")] if k < 6 else [] for k in range(8)}

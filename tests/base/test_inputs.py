@@ -196,6 +196,7 @@ def bucket(server, monkeypatch):
     return server
 
 
+@pytest.mark.slow
 def test_a_file_on_s3_is_read_to_its_end_in_spite_of_failures(bucket):
     data = bytes(range(256)) * 70_000
     Path("bucket/file").write_bytes(data)

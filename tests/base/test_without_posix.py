@@ -65,6 +65,7 @@ def test_graphs_are_built_ranked_and_exported(tmp_path: Path, data):
     assert not list(tmp_path.glob(".*"))
 
 
+@pytest.mark.slow
 def test_crawls_are_refused_in_one_line(tmp_path: Path):
     (tmp_path / "seeds.txt").write_text("https://example.org/\n")
     done = inlink(tmp_path, ["seed", "crawl", "seeds.txt"])

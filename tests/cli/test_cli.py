@@ -123,6 +123,7 @@ def test_algorithms_are_the_librarys(links: Path, algorithm, options):
     assert found.algorithm == algorithm.replace("-", "_")
 
 
+@pytest.mark.slow
 def test_several_algorithms_in_one_command(links: Path):
     (links / "scores.txt").write_text("http://a.example.com/,1\n")
     said = inlink(
@@ -364,6 +365,7 @@ def test_a_graph_goes_to_standard_output_as_to_a_file(links: Path, ending: str, 
     assert piped.stdout_bytes == (links / f"file.{ending}").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_ranking_goes_to_standard_output(links: Path):
     inlink("rank", "g", cwd=links)
     for ending, heads in (("csv", "node,name,value"), ("tsv", "node\tname\tvalue")):

@@ -73,6 +73,7 @@ def test_crawl_info(folder: Path):
     assert re.search(r"^writer +none$", told, re.M)
 
 
+@pytest.mark.slow
 def test_crawl_info_tells_of_the_ranking_and_the_inbox(folder: Path):
     command = [sys.executable, "-m", "inlink.reranking.process", str(folder)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as ranker:

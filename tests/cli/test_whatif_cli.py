@@ -65,6 +65,7 @@ def test_suggestions_can_be_read_as_changes(site: Path, tmp_path: Path):
     assert [line.split("\t")[0] for line in run("whatif", site, *options).stdout.splitlines()] == ["news"]
 
 
+@pytest.mark.slow
 def test_links_are_suggested_from_plausible_pages_only(tmp_path: Path):
     root = "https://example.org/"
     menu = [Link(root, place="nav"), Link(f"{root}en/legal", place="nav")]

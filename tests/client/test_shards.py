@@ -234,6 +234,7 @@ def test_seeds_go_to_their_owners(fleet, client):
     assert [shard.pages for shard in fleet.progress()] == [1, 3, 0]
 
 
+@pytest.mark.slow
 def test_seeds_of_a_shard_that_is_away_reach_it_with_all_that_they_carry(fleet, client):
     fleet.stop(2)
     assert client.seed(SEEDS).new == 3
@@ -263,6 +264,7 @@ def test_the_date_of_a_sitemap_reaches_the_owner(fleet, client):
 # -- a shard that is away ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_shard_that_is_away_costs_its_tasks_only(fleet, client, caplog):
     caplog.set_level(logging.INFO, "inlink.client")
     client.seed([ONE, TWO, THREE])
@@ -294,6 +296,7 @@ def test_a_shard_that_is_away_costs_its_tasks_only(fleet, client, caplog):
     assert fleet.urls[1] in back[0]
 
 
+@pytest.mark.slow
 def test_a_client_begins_without_a_shard(fleet):
     fleet.stop(3)
     with RemoteShards(fleet.urls, "me", None) as client:
@@ -424,6 +427,7 @@ def test_two_threads_use_a_client_at_once(fleet):
         assert crawl.standing().crawled == len(urls)
 
 
+@pytest.mark.slow
 def test_a_question_waits_if_all_shards_are_away(fleet):
     with inlink.connect(",".join(fleet.urls)) as crawl:
         for k in (1, 2, 3):
@@ -476,6 +480,7 @@ def test_no_call_of_a_program_goes_to_a_part_of_the_shards(fleet):
 # -- which servers ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_urls_must_be_those_of_all_shards(fleet, tmp_path, caplog):
     twice = [fleet.urls[0], fleet.urls[1], fleet.urls[0] + "/"]
     with RemoteShards(twice, "me") as client, pytest.raises(ParameterError, match="both shard 1/3"):
@@ -509,6 +514,7 @@ def test_a_spider_of_one_shard_is_warned(fleet, caplog):
 # -- redirects --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["redirected", "crawled"])
 def test_the_target_of_a_redirect_is_fetched_by_its_owner(fleet, client, way):
     """Whether the spider reports the redirect alone, or has followed it itself."""
@@ -567,6 +573,7 @@ def test_a_late_answer_for_a_page_that_was_merged_into_a_page_of_another_shard_d
 # -- the end ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_end_is_not_before_all_pages_have_arrived(fleet, client):
     client.seed([ONE])
     (task,) = all_tasks(client, 1).values()

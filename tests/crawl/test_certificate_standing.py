@@ -67,6 +67,7 @@ def test_a_standing_has_the_certificate_that_certify_computes(crawl):
     assert len(crawl.standing(0, top=5).certificate.places) == 5
 
 
+@pytest.mark.slow
 def test_the_certificate_follows_the_crawl(crawl):
     first = computed(lambda: crawl.standing(0, top=2).certificate, 30)
     fill(crawl, 60)
@@ -79,6 +80,7 @@ def test_a_view_of_a_folder_has_it_too(crawl):
         assert computed(lambda: view.standing(0, top=2, within=1).certificate, 30).holds
 
 
+@pytest.mark.slow
 def test_a_crawl_without_seeds_has_none(tmp_path):
     with inlink.Crawl(tmp_path / "c", politeness=EAGER) as crawl:
         assert crawl.standing(0, top=10).certificate is None

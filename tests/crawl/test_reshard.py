@@ -528,6 +528,7 @@ def test_a_spider_of_the_old_crawl_cannot_answer_in_the_new_one(tmp_path: Path):
             assert "leased" not in crawl.view.info().states
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("golden", [GOLDEN, GOLDEN_2], ids=["3", "2"])
 def test_golden_folders(tmp_path: Path, golden: Path):
     source = Path(shutil.copytree(golden, tmp_path / "c"))
@@ -606,6 +607,7 @@ def test_other_rules_for_urls_are_refused(tmp_path: Path):
         reshard([tmp_path / "1", tmp_path / "2"], 1, tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_sources_stay_as_they_are_and_are_locked_meanwhile(tmp_path: Path, three: list[Path], monkeypatch):
     before = [files_of(folder) for folder in three]
     seen = list[bool]()

@@ -384,6 +384,7 @@ def uncollected():
     gc.enable()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("uncollected")
 def test_a_view_of_a_folder_closes_its_files(crawl, clock, tmp_path):
     before = open_files()

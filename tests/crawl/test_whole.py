@@ -76,6 +76,7 @@ def test_each_question_says_how_shards_answer_it():
     assert inspect.signature(Question).parameters["way"].default is inspect.Parameter.empty
 
 
+@pytest.mark.slow
 def test_pages_are_the_same(worlds):
     for url in worlds.site.urls:
         there, here = worlds.views.whole("page", url), worlds.view.page(url)

@@ -187,6 +187,7 @@ def test_the_published_ranking_says_by_which_trust(tmp_path, trust):
         assert meta["trust"] == frontier_in(crawl).trusted_at > 0
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(arcs(min_nodes=1), st.lists(st.booleans(), min_size=12, max_size=12))
 def test_ranks_by_trust_in_the_seeds_are_lower_bounds_that_rise(tmp_path_factory, made, ranked):

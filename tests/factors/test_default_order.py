@@ -39,6 +39,7 @@ def expected(rows: dict[int, list[int]], ranks: np.ndarray) -> np.ndarray:
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(arcs(min_nodes=2), st.integers(1, 4), st.booleans())
 def test_the_next_page_is_the_best_of_a_twin(tmp_path_factory, made, hosts, ranked):

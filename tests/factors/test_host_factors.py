@@ -49,6 +49,7 @@ def fill(crawl):
     crawl.rerank(wait=True)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_without_the_factor_is_not_the_order_with_it(tmp_path, factor):
     with crawl_of(tmp_path, **factor.needed) as crawl:
         fill(crawl)

@@ -106,6 +106,7 @@ def crawled(folder, clock, count=400, **more):
     return crawl
 
 
+@pytest.mark.slow
 def test_a_crawl_uses_its_budget_and_learns_which_pages_change(tmp_path):
     clock = Clock()
     with crawled(tmp_path / "c", clock, 300) as crawl:
@@ -118,6 +119,7 @@ def test_a_crawl_uses_its_budget_and_learns_which_pages_change(tmp_path):
         assert min(crawls[:10]) > max(crawls[10:])
 
 
+@pytest.mark.slow
 def test_why_says_the_rate_the_rank_and_the_date(tmp_path):
     clock = Clock()
     with crawled(tmp_path / "c", clock) as crawl:
@@ -193,6 +195,7 @@ def test_pages_that_are_gone_leave_their_budget_to_the_others(tmp_path):
         assert crawl.why(PAGES[0]).due_in is None
 
 
+@pytest.mark.slow
 def test_a_date_from_outside_holds_over_a_new_threshold(tmp_path):
     clock = Clock()
     with crawled(tmp_path / "c", clock) as crawl:

@@ -63,6 +63,7 @@ def batch(arcs, alone, weights, crawled) -> ArcBatch:
     return ArcBatch(ends[:, 0], ends[:, 1], pa.array(names, pa.large_binary()), values, marks)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=20, suppress_health_check=list(HealthCheck))
 @given(parts(), st.booleans(), st.sampled_from([None, "page"]))
 def test_merged_graphs_are_one_build_of_all(tmp_path_factory, found, count, level):

@@ -136,6 +136,7 @@ def test_pagerank_decodes_no_rows_into_memory(monkeypatch):
     assert sharing(graph, int(graph.outlinks(int(graph.outdegrees.argmax()))[0]))[1][0] > 0
 
 
+@pytest.mark.slow
 def test_graphs_are_derived_from_compressed_graphs(tmp_path: Path):
     names = [f"http://h{k % 7}.d{k % 3}.com/{k}" for k in range(60)]
     rng = np.random.default_rng(5)

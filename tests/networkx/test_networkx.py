@@ -443,6 +443,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.slow
 def test_networkx_dispatches_to_inlink(tmp_path: Path):
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", DISPATCHED],

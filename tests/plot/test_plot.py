@@ -189,6 +189,7 @@ def test_ticks_say(value: float, label: str):
 # -- one against the other ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_node_of_a_large_graph_is_in_a_cell():
     graph = random_graph()
     assert (graph.indegrees == 0).any()
@@ -390,6 +391,7 @@ def test_neighbourhoods_refuse():
             plot.neighbourhood(graph, rank, **wrong)
 
 
+@pytest.mark.slow
 def test_the_most_specific_of_many_links_are_drawn():
     # Each page links to all others of its menu, and page k also to the page beside it, which no menu has.
     menu = [

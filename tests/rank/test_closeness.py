@@ -48,6 +48,7 @@ def test_the_bounds_hold_against_fractions(a: Arcs):
     assert far <= sums.error_bound <= 1e-11
 
 
+@pytest.mark.slow
 def test_nodes_in_many_blocks_and_any_number_of_threads():
     n = 3 * paths.SOURCES + 7
     rng = np.random.default_rng(5)

@@ -153,6 +153,7 @@ TWO_NAMES = Release(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=90)
 @given(releases(), st.sampled_from([1e-13, 1e-3, 0.3]), st.integers(0, 2), st.sampled_from([1, 10]))
 @example((RING, RING, False), 1e-3, 1, 1)

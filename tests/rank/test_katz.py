@@ -75,6 +75,7 @@ def test_an_alpha_that_is_not_below_is_refused_with_the_eigenvalue(a: Arcs, fact
     assert below <= 1 / largest * (1 + 1e-12)
 
 
+@pytest.mark.slow
 def test_near_the_limit_it_takes_few_rounds():
     rng = np.random.default_rng(0)
     A = scipy.sparse.csr_array((rng.random((400, 400)) < 0.02).astype(float))

@@ -108,6 +108,7 @@ def paths_between(graph: Graph, source: int, target: int, number: int, seed: int
     return on
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turned", [False, True])
 def test_all_shortest_paths_are_equally_likely(turned: bool):
     """Layers of 1, 3, 4, 3, 2 and 1 nodes with gaps, and detours that are too long."""
@@ -227,6 +228,7 @@ def test_the_guarantee_holds_in_as_many_runs_as_promised():
     assert missed <= 10
 
 
+@pytest.mark.slow
 def test_the_result_depends_on_the_seed_and_not_on_the_threads():
     graph = web(2000)
     ours = [betweenness(graph, epsilon=0.02, seed=3, threads=threads) for threads in (1, 2, 5)]

@@ -225,6 +225,7 @@ def test_three_links_are_nearly_the_best_three():
     assert suggested(graph, 12, 3) >= 0.95 * best_links(graph, 12, 3)
 
 
+@pytest.mark.slow
 def test_each_gain_is_proven():
     graph = small_web(np.random.default_rng(2), 60)
     targets, done = [50, 51], []

@@ -105,6 +105,7 @@ def test_rankings_are_made_at_once_where_the_crawl_asks_for_them(tmp_path):
             assert (tmp_path / "c" / "ranks" / "header.json").exists() == (k == 99)
 
 
+@pytest.mark.slow
 def test_marks_areas_and_pairs_are_those_of_the_orders(tree):
     seeds = [[0], [5], [7]]
     found = inlink.replay(

@@ -43,6 +43,7 @@ def wasted(graph, policy="host-diverse", **settings) -> float:
     return found.runs[0].wasted[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["pagerank", "host-diverse"])
 def test_a_replay_fetches_in_the_order_of_a_crawl_with_trust(graph, trust, tmp_path, policy):
     web, order = links(), []

@@ -98,6 +98,7 @@ class Twin:
         return min(max((same - chance) / (1 - chance), 0.0), 1.0)
 
 
+@pytest.mark.slow
 @settings(max_examples=14, deadline=None)
 @given(st.data())
 def test_the_values_are_those_of_the_definition(tmp_path_factory, data):

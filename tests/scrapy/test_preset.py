@@ -88,6 +88,7 @@ def test_titles_come_from_the_url_where_the_link_has_none():
     ]
 
 
+@pytest.mark.slow
 def test_pages_without_html_or_built_to_choke_have_no_articles():
     page = content('<a href="/wiki/A">a</a>')
     assert read(page, content_type="text/html; charset=latin-1")
@@ -95,6 +96,7 @@ def test_pages_without_html_or_built_to_choke_have_no_articles():
     assert read("<b>" * 100_000 + page) == []
 
 
+@pytest.mark.slow
 @given(st.text(min_size=1, max_size=80))
 def test_a_title_leads_to_an_article_or_is_refused(title):
     try:

@@ -66,6 +66,7 @@ class Carrier(Walker):
         yield {"failed": failure.request.cb_kwargs}
 
 
+@pytest.mark.slow
 def test_each_kind_of_request(tmp_path):
     """Exactly what Scrapy's own scheduler makes of the same spider, in this run or, after a stop, in the next."""
     paths = ["kwargs", "headers", "cookies", "form", "json", "meta", "flags", "fragment"]
@@ -120,6 +121,7 @@ class Rules(CrawlSpider):
         yield {"more": response.url, "from": response.meta["came_from"]}
 
 
+@pytest.mark.slow
 def test_a_crawlspider(tmp_path):
     letters = "abcmnxyz"
     pages = {
@@ -290,6 +292,7 @@ class FewKept(NoneKept):
             yield request
 
 
+@pytest.mark.slow
 def test_a_spider_of_which_no_request_can_be_kept_ends_with_an_error(tmp_path):
     with Site({"/": html(), **{f"/{k}": html() for k in range(150)}}) as site:
         ran = crawl(NoneKept, tmp_path / "none", site)

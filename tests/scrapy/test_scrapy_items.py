@@ -216,6 +216,7 @@ class Returning(Walker):
             self.crawler.engine.close_spider(self, "seen")  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_each_visit_has_its_items(tmp_path: Path) -> None:
     revisit = {"schedule": "FixedInterval", "seconds": 0.5}
     with Site({"/": html("/a"), "/a": html()}) as site:

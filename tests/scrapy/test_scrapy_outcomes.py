@@ -81,6 +81,7 @@ class Careless(Walker):
 CALLBACKS = ["raises-before", "raises-after", "coroutine", "generator", "generator-raises"]
 
 
+@pytest.mark.slow
 def test_callbacks(tmp_path):
     found = {f"/found-{k}": html() for k in range(1, 6)}
     pages = {"/": html(*[f"/{name}" for name in CALLBACKS]), **{f"/{name}": html() for name in CALLBACKS}}
@@ -126,6 +127,7 @@ class Told(Careless):
             yield response.follow(href, errback=self.failed, meta=meta)
 
 
+@pytest.mark.slow
 def test_outcomes_of_the_network(tmp_path):
     """Statuses, retries, time-outs, connections that break; each error is told to the errback, once."""
     at = {"500": 2, "flaky": 3, "slow": 4, "cut": 5}  # hosts of their own, since failures tell against a host
@@ -268,6 +270,7 @@ def test_a_page_is_tried_as_often_as_meta_and_settings_say(tmp_path, meta, setti
     assert outcome(ran, "/bad") == ("failed", 502, "")
 
 
+@pytest.mark.slow
 def test_a_retry_waits_longer_each_time(tmp_path):
     with Site({"/": flaky(*[Answer("", 500)] * 3, html())}) as site:
         ran = crawl(Told, tmp_path / "c", site, RETRY_TIMES=3, INLINK_RETRY_SECONDS=0.15)

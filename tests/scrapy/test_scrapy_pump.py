@@ -86,6 +86,7 @@ def test_no_tasks_are_asked_for_without_room():
     pumping(work)
 
 
+@pytest.mark.slow
 def test_a_crawl_that_has_nothing_is_asked_again_by_itself():
     """Another process may have seeded it."""
 

@@ -114,6 +114,7 @@ def test_a_token_does_not_leave_the_machine_without_tls(monkeypatch):
     Channel("http://a.example/v1/crawls/c").close()
 
 
+@pytest.mark.slow
 def test_tls_with_a_ca_of_ones_own(tmp_path, monkeypatch):
     cert, key = selfsigned.make(tmp_path / "new" / "folder", ["127.0.0.1"])
     assert key.stat().st_mode & 0o077 == 0

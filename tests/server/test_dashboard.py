@@ -394,6 +394,7 @@ def test_pages_and_assets_without_a_browser(tmp_path):
         assert {one.role for one in PAGES.all} == {None}
 
 
+@pytest.mark.slow
 def test_a_login_is_a_cookie_that_ends_with_its_token(tmp_path):
     with served(tmp_path / "c", tokens=tmp_path / "tokens.json", needs_token=True) as server:
         token = server.site.tokens.add("alice", "admin")
@@ -420,6 +421,7 @@ def test_a_login_is_a_cookie_that_ends_with_its_token(tmp_path):
         assert server.raw("GET", "/v1/crawls/c/standing", headers=mine)[0] == 401
 
 
+@pytest.mark.slow
 def test_wrong_tokens_are_slowed_down(tmp_path, monkeypatch):
     with served(tmp_path / "c", tokens=tmp_path / "tokens.json", needs_token=True) as server:
         began = time.monotonic()

@@ -80,6 +80,7 @@ def test_events_tell_what_goes_on(tmp_path):
             assert int(stranger.next()[0].partition("-")[2]) > int(later.partition("-")[2])
 
 
+@pytest.mark.slow
 def test_nothing_is_computed_while_nobody_listens(tmp_path):
     with served(tmp_path / "c") as server:
         with Listening(server) as listening:
@@ -109,6 +110,7 @@ def test_one_who_does_not_listen_gets_a_snapshot(tmp_path):
         assert (status, snapshot["standing"]["known"], snapshot["fault"]) == (200, 1, None)
 
 
+@pytest.mark.slow
 def test_events_end_with_the_token(tmp_path):
     with served(tmp_path / "c", tokens=tmp_path / "tokens.json", needs_token=True) as server:
         text = server.site.tokens.add("alice", "reader")

@@ -90,6 +90,7 @@ def test_pages_of_other_sites_change_nothing(server, headers, status):
     assert found == status, told
 
 
+@pytest.mark.slow
 def test_a_link_from_another_site_may_be_followed(server):
     headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
     assert server.ask("GET", "/v1/crawls", None, headers)[0] == 200
@@ -448,6 +449,7 @@ def drips(sock, text):
 HEAD = b"POST /v1/crawls/c/seeds HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
+@pytest.mark.slow
 def test_clients_that_drip_are_cut_off(server, monkeypatch):
     monkeypatch.setattr(bodies, "SECONDS", 0.2)
     with socket.create_connection(("127.0.0.1", server.port)) as slow:
@@ -471,6 +473,7 @@ def test_clients_that_drip_are_cut_off(server, monkeypatch):
                     pass
 
 
+@pytest.mark.slow
 def test_a_client_that_does_not_read_is_cut_off(server, monkeypatch):
     monkeypatch.setattr(connection, "READ_SECONDS", 0.2)
     with socket.create_connection(("127.0.0.1", server.port)) as deaf:
@@ -485,6 +488,7 @@ def test_a_client_that_does_not_read_is_cut_off(server, monkeypatch):
         )
 
 
+@pytest.mark.slow
 def test_a_request_that_is_whole_in_time_is_served(server, monkeypatch):
     with socket.create_connection(("127.0.0.1", server.port)) as slow:
         slow.settimeout(PATIENCE)

@@ -4,6 +4,8 @@ import gc
 import threading
 import time
 
+import pytest
+
 from inlink.frontier import sessions
 from patience import wait_until
 from served import served
@@ -41,6 +43,7 @@ def test_at_the_end_nobody_waits(tmp_path):
         assert time.monotonic() - began < 15
 
 
+@pytest.mark.slow
 def test_a_silent_session_ends_while_nobody_calls(tmp_path):
     with served(tmp_path / "c", retry_seconds=0.1) as server:
         silent = begin(server, "silent", silent_after=0.2)
@@ -68,6 +71,7 @@ def test_the_number_of_open_sessions_is_limited(tmp_path, monkeypatch):
         begin(server, "three")
 
 
+@pytest.mark.slow
 def test_reports_for_sessions_that_are_not_there_leave_nothing_behind(tmp_path):
     with served(tmp_path / "c") as server:
         begin(server)

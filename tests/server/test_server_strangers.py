@@ -156,6 +156,7 @@ def test_what_has_no_end_is_cut_off_and_others_are_answered_meanwhile(server, fi
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10
 
 
+@pytest.mark.slow
 def test_a_request_of_a_stranger_that_comes_in_pieces_is_served(server):
     whole = LOGIN + b'Content-Length: 13\r\n\r\n{"token":"x"}'
     with connect(server) as client:
@@ -202,6 +203,7 @@ def test_a_refusal_of_a_large_body_is_seen(server):
             assert (reply.status, reply.will_close) == (401, True)
 
 
+@pytest.mark.slow
 def test_slow_and_silent_strangers_are_cut_off(server, monkeypatch):
     monkeypatch.setattr(connection, "HEAD_SECONDS", 0.2)
     monkeypatch.setattr(connection, "LINGER_SECONDS", 0.2)
@@ -386,6 +388,7 @@ def guess_many(server, addresses, **headers) -> list[int]:
     return sorted(told)
 
 
+@pytest.mark.slow
 def test_wrong_tokens_lock_out_nobody_else(tmp_path, monkeypatch):
     monkeypatch.setattr(logins, "WRONG_SECONDS", PATIENCE)
     monkeypatch.setattr(run, "DRAIN_SECONDS", 1)
@@ -409,6 +412,7 @@ def test_wrong_tokens_lock_out_nobody_else(tmp_path, monkeypatch):
         assert list(server.site.logins.waiting) == ["127.0.0.2"]
 
 
+@pytest.mark.slow
 def test_only_proxies_say_for_whom_they_ask(tmp_path, monkeypatch):
     monkeypatch.setattr(logins, "WRONG_SECONDS", 0.01)
     monkeypatch.setattr(run, "DRAIN_SECONDS", 1)

@@ -231,6 +231,7 @@ def test_calls_that_steer_and_a_restart(tmp_path):
         assert crawl.settings.politeness.delay == 7
 
 
+@pytest.mark.slow
 def test_a_url_that_nobody_answers_for_is_handed_out_again(tmp_path):
     with frontier(tmp_path / "crawl", retry_seconds=0.0) as client:
         client.put_batch(client.info(URL))
@@ -307,6 +308,7 @@ def test_a_redirect_that_nobody_asked_for_is_merged(tmp_path):
         assert (page.merged_into, page.merge_reason, page.status) == (f"{URL}to", "redirect", 308)
 
 
+@pytest.mark.slow
 def test_expired_urls_are_not_in_process(tmp_path):
     with frontier(tmp_path / "crawl") as client:
         client.put_batch(client.info(URL))

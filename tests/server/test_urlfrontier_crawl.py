@@ -143,6 +143,7 @@ def test_keys_are_domains_where_politeness_counts_them(tmp_path):
         assert client.ask("GetURLStatus", url=some[0]).known.info.key == "example.com"
 
 
+@pytest.mark.slow
 def test_a_server_speaks_both_protocols(tmp_path, monkeypatch):
     servers, lines = [], []
 
@@ -172,6 +173,7 @@ def test_a_server_speaks_both_protocols(tmp_path, monkeypatch):
         assert crawl.page("http://a.example/").state == "discovered"
 
 
+@pytest.mark.slow
 def test_without_the_extra_the_option_is_refused_in_one_line(tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, "inlink.server.urlfrontier.door", raising=False)
     monkeypatch.setitem(sys.modules, "grpc", None)

@@ -178,6 +178,7 @@ def test_list_urls_of_a_queue_with_their_creation_dates(filled):
     assert len(filled.ask("ListURLs")) == 5
 
 
+@pytest.mark.slow
 def test_updating_or_completing_a_url_keeps_its_creation_date(client, monkeypatch):
     client.put(client.discovered(f"{SITE}/a"), client.discovered(f"{SITE}/b"))
     before = [client.ask("GetURLStatus", url=f"{SITE}/{name}").creation_date for name in "ab"]
@@ -239,6 +240,7 @@ def test_max_urls_per_queue_takes_the_oldest_first(tmp_path):
         assert got(client) == []
 
 
+@pytest.mark.slow
 def test_sending_marks_urls_as_in_process(client):
     client.put_batch(*(client.info(f"{SITE}/{k}") for k in range(5)))
     assert len(got(client, max_urls_per_queue=2, delay_requestable=1)) == 2
@@ -248,6 +250,7 @@ def test_sending_marks_urls_as_in_process(client):
     assert client.ask("GetStats", key=HOST).size == client.ask("GetStats").size == 5
 
 
+@pytest.mark.slow
 def test_expired_urls_are_sent_again(tmp_path):
     with frontier(clients=tmp_path / "clients", retry_seconds=0.0) as client:
         client.put_batch(client.info(f"{SITE}/a"))

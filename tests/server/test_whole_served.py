@@ -242,6 +242,7 @@ def test_commands_answer_for_all_shards(fleet, one):
         assert reason in err, wrong
 
 
+@pytest.mark.slow
 def test_an_operator_steers_all_shards(tmp_path):
     with fleet_in(tmp_path) as fleet, inlink.connect(fleet.where) as crawl:
         assert isinstance(crawl, RemoteShards)

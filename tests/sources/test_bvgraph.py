@@ -205,6 +205,7 @@ def test_cnr_2000_against_the_slow_decoder(data):
     assert ends.tolist() == [y for row in wanted for y in row]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "size", "where"),
     [

@@ -92,6 +92,7 @@ def test_labels_and_ids(tmp_path):
     assert content(read(tmp_path / "g.gml")) == ({b"a", b"b&c"}, {(b"b&c", b"a"): 3})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "nodes", "arcs"), [("hosts.gml", 196, 514), ("graphs/polblogs.gml", 1490, 19_015)]
 )

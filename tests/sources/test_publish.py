@@ -262,6 +262,7 @@ def test_long_names_have_row_groups_of_their_own(tmp_path, monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_inputs_are_named_without_folders(tmp_path):
     (tmp_path / "my links (old).tsv").write_text("a\tb\n")
     shell("build", tmp_path / "my links (old).tsv", "-o", "g", cwd=tmp_path)

@@ -378,6 +378,7 @@ def test_redirects_are_followed(ranked, server):
     assert run("links", f"{server.url}/old", "com.n03") == run("links", "d", "com.n03")
 
 
+@pytest.mark.slow
 def test_a_silent_server_is_given_up(ranked, server, monkeypatch):
     ended = threading.Event()
 

@@ -51,6 +51,7 @@ def test_a_graph_folder_is_read_folded_and_copied(tmp_path: Path):
         inlink.read(hosts.path, level="page")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "size"), [
     ("web.warc.gz", (967, 1_395)),
     pytest.param("crawls/aut-example.warc.gz", (18_207, 20_067), marks=pytest.mark.soak),
@@ -72,6 +73,7 @@ def test_archives_at_each_level_and_only_what_was_crawled(data, name, size):
     assert both.out_rows.weights.sum() == 2 * inlink.read(path, count=True).out_rows.weights.sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "at"), [("cut.warc.gz", "51,334"), ("broken/cut-at-1000000.warc.gz", "987,735")]
 )

@@ -5,6 +5,8 @@ import importlib.util
 import zlib
 from pathlib import Path
 
+import pytest
+
 DATA = Path(__file__).parents[1] / "data"
 
 
@@ -19,6 +21,7 @@ def files(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in found}
 
 
+@pytest.mark.slow
 def test_they_are_what_the_script_makes(tmp_path):
     spec = importlib.util.spec_from_file_location("make", DATA / "make.py")
     assert spec is not None

@@ -77,6 +77,7 @@ def test_each_moment_has_the_lists_that_held_then(folder, moments, tmp_path):
                 assert order(was.folder) == found
 
 
+@pytest.mark.slow
 def test_each_list_is_kept_once(folder, moments, tmp_path):
     names = sorted(one.name for one in (folder / LISTS).iterdir())
     assert [name.partition("-")[0] for name in names] == [DISTRUST, PRIOR]
@@ -88,6 +89,7 @@ def test_each_list_is_kept_once(folder, moments, tmp_path):
     assert kept_places(folder, DISTRUST).checksum == kept_checksum(folder, DISTRUST)
 
 
+@pytest.mark.slow
 def test_a_list_that_is_gone_or_damaged_is_told(folder, moments, tmp_path):
     for path in (folder / LISTS).glob("distrust-*/*/places.bin"):
         path.write_bytes(b"\xff" * path.stat().st_size)
@@ -111,6 +113,7 @@ def test_a_log_that_names_no_lists_is_approximate(folder, moments, tmp_path):
         assert "distrusted hosts are those that were given last" in was.approximate
 
 
+@pytest.mark.slow
 def test_a_list_is_named_after_a_crash_between_its_writing_and_its_event(
     folder, moments, tmp_path, monkeypatch
 ):

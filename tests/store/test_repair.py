@@ -135,6 +135,7 @@ def test_any_byte_of_the_golden_crawl(tmp_path: Path, name: str):
         assert report.damages
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, 3),
     st.integers(0, 10**9),

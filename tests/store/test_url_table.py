@@ -63,6 +63,7 @@ def test_hosts_that_follow_one_another(urls):
         assert [pages.table.host(int(pages.hosts[page])) for page in found] == [host_of(url) for url in urls]
 
 
+@pytest.mark.slow
 def test_shards_grow():
     """So many URLs that each shard grows three times, in batches of very different sizes, half of each known."""
     twin: dict[str, int] = {}
