@@ -34,7 +34,13 @@ while True:
 
 
 def unfinished_in(place: Path) -> list[Path]:
-    return [path for path in place.rglob(f"*{unfinished.SUFFIX}") if path.name[0] == "."]
+    # Unlike `rglob`, `os.walk` passes over folders that another process removes meanwhile.
+    return [
+        Path(folder, name)
+        for folder, folders, files in os.walk(place)
+        for name in (*folders, *files)
+        if name.startswith(".") and name.endswith(unfinished.SUFFIX)
+    ]
 
 
 def killed(step: str, place: Path, other: Path) -> None:
