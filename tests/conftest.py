@@ -50,6 +50,8 @@ settings.load_profile("inlink")
 SEARCH_FACTOR = 10
 # `make test` runs this share of a test's examples, but at least this number of them.
 TEST_SHARE, TEST_LEAST = 1 / 3, 20
+# A test whose examples take long asks for fewer. `make soak` multiplies their number by this.
+SOAK_FACTOR = 4
 
 
 def searching(config: pytest.Config) -> bool:
@@ -93,7 +95,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             examples *= SEARCH_FACTOR
         elif profile == "quick":
             examples = min(examples, settings.get_profile("quick").max_examples)
-        elif profile != "soak":
+        elif profile == "soak":
+            examples *= SOAK_FACTOR if examples < TEST_LEAST else 1
+        else:
             examples = min(examples, max(TEST_LEAST, int(examples * TEST_SHARE)))
         test._hypothesis_internal_use_settings = settings(own, max_examples=examples)
     if searching(config):
