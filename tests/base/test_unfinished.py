@@ -50,9 +50,11 @@ def killed(step: str, place: Path, other: Path) -> None:
         child = subprocess.Popen(script, stdout=subprocess.PIPE)
         assert child.stdout is not None
         child.stdout.readline()
-        wait_until(lambda: unfinished_in(place), "something unfinished", every=0.0)
-        child.kill()
-        child.communicate()
+        try:
+            wait_until(lambda: unfinished_in(place), "something unfinished", every=0.0)
+        finally:
+            child.kill()
+            child.communicate()
         # It may have been finished just before.
         if unfinished_in(place):
             return
