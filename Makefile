@@ -113,7 +113,8 @@ docs: $(VENV)/docs-ready
 man: $(VENV)/ready
 	$(BIN)/python -m website.man man
 
-# All tests but those marked slow, with five examples of each property test. They wait less than the others.
+# All tests but those marked slow, with five examples of each property test. They rarely wait for
+# other processes, so one worker more than processors is enough.
 quick: machinecode
 	INLINK_MACHINE_CODE=$(CODE) $(BIN)/python -m pytest -n $$(( $(WORKERS) - 1 )) --dist worksteal $(APART) -m "not slow and not soak" --hypothesis-profile=quick
 

@@ -125,7 +125,7 @@ def private_uses(folder: Path) -> int:
     """Return how often the files below a folder use a private attribute of something that is not ``self``."""
     count = 0
     for path in files(folder):
-        for node in nodes(path):
+        for node in ast.walk(ast.parse(path.read_text())):
             count += (
                 isinstance(node, ast.Attribute)
                 and node.attr.startswith("_")

@@ -71,12 +71,12 @@ class Forked:
 
     @property
     def out(self) -> str:
-        """What was written to stdout so far."""
+        """The output on stdout so far."""
         return self._out.read_text(errors="replace")
 
     @property
     def err(self) -> str:
-        """What was written to stderr so far."""
+        """The output on stderr so far."""
         return self._err.read_text(errors="replace")
 
     def poll(self) -> int | None:
@@ -121,7 +121,7 @@ class Forked:
 
 @contextmanager
 def forked(*argv: object, cwd: Path, stdin: str = "", merged: bool = False, **more: Any) -> Iterator[Forked]:
-    """Start a command whose output goes to temporary files; it does not outlive the block."""
+    """Start a command whose output goes to temporary files, and kill it at the end of the block."""
     with TemporaryDirectory() as folder:
         files = [Path(folder, name) for name in ("in", "out", "err")]
         for file in files:
@@ -152,7 +152,7 @@ def crawl(*given: object, cwd: Path, code: int = 0, quiet: bool = True, **more: 
 
 @contextmanager
 def begin(*given: object, cwd: Path, quiet: bool = True) -> Iterator[Forked]:
-    """``inlink crawl``, under way; it does not outlive the block."""
+    """Start ``inlink crawl``, and kill it at the end of the block."""
     with forked("inlink", *(["-q"] if quiet else []), "crawl", *given, *LOOPBACK, cwd=cwd) as run:
         yield run
 

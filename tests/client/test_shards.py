@@ -58,7 +58,7 @@ ONE, TWO, THREE = (url_of(k) for k in (1, 2, 3))
 def quick(monkeypatch):
     monkeypatch.setattr(channel, "FIRST_PAUSE", 0.01)
     monkeypatch.setattr(channel, "LONGEST_PAUSE", 0.1)
-    # Shards show each other only what is synced.
+    # A shard sends pages and ranks to other shards only after it has synced its log.
     monkeypatch.setattr(log, "SYNC_EVERY", 0.05)
 
 

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 # The two smaller sites. robots.txt forbids a part of each, and allows one page in it.
 SMALL = [site for site in SITES if site.name in ("apache", "anarchism")]
 FORBIDDEN = {"apache": "/en/howto/", "anarchism": "/secH"}
-# These parts are left out too, because fewer pages show the same.
+# These parts are left out to keep the test short.
 LEFT_OUT = {"apache": ["/en/mod/", "/en/rewrite/"], "anarchism": ["/secA", "/secB", "/secC", "/append"]}
 ALLOWED = ("127.0.0.2", "/en/howto/auth.html")
 HOSTS = [site.host for site in SITES]
@@ -158,7 +158,7 @@ QUICK = "replication"
 
 
 def first_pages(folder: Path, seeds: list[str], *options: object) -> list[str]:
-    """The first pages of a crawl, in its order: a twentieth of all that the sites have.
+    """Return the first twentieth of the pages of all sites, in the order of a crawl.
 
     One request at a time: with more, hosts are asked in turns, each for a quarter, whatever the policy.
     """

@@ -244,7 +244,7 @@ def test_items_are_kept_exactly_once(tmp_path, spiders, rounds, seed):
 
 
 def as_users_do(spiders: Spiders, crawl: Path, start: str) -> subprocess.CompletedProcess[str]:
-    """Run a process that begins with ``scrapy``, and imports what users' processes do."""
+    """Run ``scrapy`` in a new process, as users do. It is no fork."""
     return subprocess.run(
         [sys.executable, "-m", "scrapy", "runspider", str(spiders.folder / "marked_spider.py")]
         + ["-a", f"start={start}", "-a", f"told={crawl}.told"]

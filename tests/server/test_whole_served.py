@@ -34,7 +34,7 @@ SITE = Site(1)
 def plain(monkeypatch):
     for name in ("INLINK_TOKEN", "INLINK_TOKEN_FILE"):
         monkeypatch.delenv(name, raising=False)
-    # Shards show each other only what is synced.
+    # A shard sends pages and ranks to other shards only after it has synced its log.
     monkeypatch.setattr(log, "SYNC_EVERY", 0.05)
 
 

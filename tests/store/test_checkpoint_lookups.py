@@ -147,7 +147,7 @@ def kept(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def folded(kept, tmp_path_factory):
-    """Everything that the crawl is, folded from all its events."""
+    """The state of the crawl, folded from all its events."""
     with Crawl(without(kept[0], tmp_path_factory.mktemp("folded") / "crawl"), clock=Clock()) as crawl:
         return everything(crawl)
 
