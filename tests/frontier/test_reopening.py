@@ -86,10 +86,14 @@ def all_of(crawl: Crawl) -> dict[str, Any]:
     """Everything that a crawl is, with the budgets of domains, and its hosts as its users see them."""
     found = everything(crawl)
     front = frontier_in(crawl)
-    domains = max(len(front.hosts._domains), 1)
+    domains, size = max(len(front.hosts._domains), 1), front.pages.num_pages
+    # A lost page does not wait for its date.
+    kept = front.pages.losses[:size] == 0
     return found | {
         "domain budgets": front.queue.slots.domain_budgets[:domains].tolist(),
         "hosts": crawl.view.hosts().rows,
+        "alone": dict(front.lost.alone),
+        "dates by value": front.values and np.where(kept, front.values.due[:size], 0).tolist(),
         "standing": {
             name: getattr(crawl.standing(), name) for name in ("states", "planned", "waiting", "leased")
         },
@@ -125,6 +129,50 @@ def test_reopening_changes_nothing(tmp_path_factory, policy, history, polite, re
         crawl.resume()
         live = all_of(crawl)
     with Crawl(folder, clock=clock, policy=policy) as crawl:
+        found = differences(live, all_of(crawl))
+    assert not found, found
+
+
+ASK, SOON, LOSE = ("next", 3), ("wait", 30.0), ("wait", 700.0)
+ANSWERED = [ASK, ("crawled", 0, [], {}), ("failed", 0, 404, None), ("failed", 0, 500, None)]
+"""The first page is crawled, the second is gone, and the third waits for its retry."""
+
+GONE = [("crawled by URL", 1, []), ("failed by URL", 1, 404)]
+"""The second page was crawled, and then it is gone."""
+
+
+@pytest.mark.parametrize("revisit", [None, FixedInterval(50.0), BY_VALUE])
+@pytest.mark.parametrize(
+    "history",
+    [
+        pytest.param([*ANSWERED, LOSE, ASK, LOSE], id="a retry is lost"),
+        pytest.param([ASK, LOSE, ("next", 0), LOSE, ("next", 1)], id="a lost page is leased alone"),
+        pytest.param([ASK, LOSE, ("next", 0), LOSE, ("next", 1), SOON, ("release", 3)], id="and released"),
+        pytest.param([*ANSWERED, ("reload",)], id="reloaded pages wait"),
+        pytest.param([*ANSWERED, ("reload",), LOSE, ASK, ("failed", 0, 500, None)], id="a reload and a retry"),
+        pytest.param([*GONE, ("reload",)], id="a reload of a page that was crawled before"),
+        pytest.param([*GONE, ("reload",), ("crawled by URL", 1, [])], id="an answer ends a reload"),
+        pytest.param([*ANSWERED, ("set_due", 0, 300.0), SOON, ("sitemap", 0, 0.0)], id="a hint ends a date"),
+        pytest.param([*ANSWERED, SOON, ("sitemap", 0, 0.0), ("set_due", 0, 300.0)], id="a date ends a hint"),
+        pytest.param([*ANSWERED, ("set_due", 0, 300.0), ("crawled by URL", 0, [])], id="an answer ends a date"),
+        pytest.param([("set_due", 1, 300.0), ("exclude by URL", 1), ("reload",)], id="a reload ends a date"),
+        pytest.param([*ANSWERED, ("set_due", 1, 300.0), ("reload",), ("set_due", 2, 0.0)], id="dates and a reload"),
+        pytest.param([*ANSWERED, ("set_due", 0, 0.0), ASK], id="leased at a date that was set"),
+        pytest.param([*ANSWERED, ("set_due", 0, 0.0), ASK, ("release", 0)], id="leased at such a date, and released"),
+        pytest.param([*ANSWERED, ("set_due", 0, 0.0), SOON, ("sitemap", 0, 0.0), ASK], id="leased after a hint"),
+        pytest.param([*ANSWERED, ("set_due", 0, 0.0), ASK, ("crawled", 0, [], {}), LOSE, ASK], id="leased when due"),
+    ],
+)  # fmt: skip
+def test_reopening_after_a_few_events_changes_nothing(tmp_path, history, revisit):
+    clock, leases = Clock(), []
+    with opened(tmp_path / "c", clock, revisit=revisit, max_losses=3, max_retries=3) as crawl:
+        for done in SEEDED + history:
+            do(crawl, clock, leases, done)
+        crawl.next(0)
+        crawl.pause()  # No time passes while it is closed.
+        crawl.resume()
+        live = all_of(crawl)
+    with Crawl(tmp_path / "c", clock=clock) as crawl:
         found = differences(live, all_of(crawl))
     assert not found, found
 

@@ -167,9 +167,11 @@ def _count_taken(frontier: Frontier, leased: list[tuple[int, int]]) -> None:
     """Subtract answered and leased pages from the budgets of their hosts."""
     pages = frontier.pages
     answered = pages.answered[1 : pages.tally.rows + 1]
-    # Answered pages that wait again do not count as taken, except those that wait for a retry.
-    retried = (pages.errors[answered] > 0) & (pages.losses[answered] == 0)
-    answered = answered[(pages.states[answered] != DISCOVERED) | retried]
+    # An answered page whose lease was lost does not count as taken while it waits, nor does one that waits again after
+    # a reload. One that waits for a retry counts. So does a crawled page until it is due again.
+    states = pages.states[answered]
+    lost = np.isin(states, WAITING) & (pages.losses[answered] > 0)
+    answered = answered[~lost & ((states != DISCOVERED) | (pages.errors[answered] > 0))]
     again = [slot for page, slot in leased if not pages.answers[page]]
     slots = np.concatenate([frontier.queue.slots_of(answered), np.array(again, np.uint32)])
     frontier.hosts.spend(slots.astype(np.int64))
