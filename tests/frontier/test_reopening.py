@@ -133,6 +133,7 @@ def test_reopening_changes_nothing(tmp_path_factory, policy, history, polite, re
     assert not found, found
 
 
+B = "http://b.com/"
 ASK, SOON, LOSE = ("next", 3), ("wait", 30.0), ("wait", 700.0)
 ANSWERED = [ASK, ("crawled", 0, [], {}), ("failed", 0, 404, None), ("failed", 0, 500, None)]
 """The first page is crawled, the second is gone, and the third waits for its retry."""
@@ -157,6 +158,8 @@ GONE = [("crawled by URL", 1, []), ("failed by URL", 1, 404)]
         pytest.param([*ANSWERED, ("set_due", 0, 300.0), ("crawled by URL", 0, [])], id="an answer ends a date"),
         pytest.param([("set_due", 1, 300.0), ("exclude by URL", 1), ("reload",)], id="a reload ends a date"),
         pytest.param([*ANSWERED, ("set_due", 1, 300.0), ("reload",), ("set_due", 2, 0.0)], id="dates and a reload"),
+        pytest.param([*GONE, ("set_due", 1, 300.0), ("seed", [B])], id="a link to a gone page with a date"),
+        pytest.param([("failed by URL", 1, 404), ("set_due", 1, 0.0), ("seed", [B])], id="due at once, and a link"),
         pytest.param([*ANSWERED, ("set_due", 0, 0.0), ASK], id="leased at a date that was set"),
         pytest.param([*ANSWERED, ("set_due", 0, 0.0), ASK, ("release", 0)], id="leased at such a date, and released"),
         pytest.param([*ANSWERED, ("set_due", 0, 0.0), SOON, ("sitemap", 0, 0.0), ASK], id="leased after a hint"),
@@ -199,9 +202,12 @@ def test_hosts_keep_their_turns(tmp_path):
         assert [lease.url for lease in crawl.next(4)] == [*pages[4:], "http://a.com/last"]
 
 
-def test_a_link_to_a_page_does_not_end_its_date(tmp_path):
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_link_to_a_page_does_not_end_its_date(tmp_path, gone):
     with opened(tmp_path / "c", Clock()) as crawl:
         crawl.seed(["http://a.com/", "http://b.com/"])
+        if gone:
+            crawl.failed("http://b.com/", status=404)
         crawl.set_due("http://b.com/", 50)
         crawl.crawled("http://a.com/", ["http://b.com/"])
         assert (crawl.next(9), crawl.due_in()) == ([], 50)

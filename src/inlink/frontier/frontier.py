@@ -94,7 +94,7 @@ class Frontier:
         self.plans: dict[int, float] = {}
         # Pages that are never due again, until another event changes that.
         self.never: set[int] = set()
-        # Pages without an answer that wait for a date. A link to them does not end that.
+        # Pages that wait for a date that was set from outside. A link to them does not end that.
         self._held: set[int] = set()
         # Whether a crawled page ever waited in the queue.
         self._revisits = False
@@ -218,8 +218,7 @@ class Frontier:
         """Let a page wait until ``due``, even if its turn would come sooner. Infinity is never."""
         self.forget_plan(page)
         self.leave(page, now)
-        if not self.pages.answers[page]:
-            self._held.add(page)
+        self._held.add(page)
         if due < math.inf:
             self.plan(page, due)
         else:
