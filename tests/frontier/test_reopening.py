@@ -133,7 +133,7 @@ def test_reopening_changes_nothing(tmp_path_factory, policy, history, polite, re
     assert not found, found
 
 
-B = "http://b.com/"
+A, B = "http://a.com/", "http://b.com/"
 ASK, SOON, LOSE = ("next", 3), ("wait", 30.0), ("wait", 700.0)
 ANSWERED = [ASK, ("crawled", 0, [], {}), ("failed", 0, 404, None), ("failed", 0, 500, None)]
 """The first page is crawled, the second is gone, and the third waits for its retry."""
@@ -148,6 +148,7 @@ GONE = [("crawled by URL", 1, []), ("failed by URL", 1, 404)]
     [
         pytest.param([*ANSWERED, LOSE, ASK, LOSE], id="a retry is lost"),
         pytest.param([ASK, LOSE, ("next", 0), LOSE, ("next", 1)], id="a lost page is leased alone"),
+        pytest.param([*ANSWERED[:2], ("redirected", 0, A, True)], id="leased before its date by value"),
         pytest.param([ASK, LOSE, ("next", 0), LOSE, ("next", 1), SOON, ("release", 3)], id="and released"),
         pytest.param([*ANSWERED, ("reload",)], id="reloaded pages wait"),
         pytest.param([*ANSWERED, ("reload",), LOSE, ASK, ("failed", 0, 500, None)], id="a reload and a retry"),
@@ -200,6 +201,36 @@ def test_hosts_keep_their_turns(tmp_path):
     with opened(tmp_path / "c", Clock()) as crawl:
         crawl.seed(["http://a.com/last"])
         assert [lease.url for lease in crawl.next(4)] == [*pages[4:], "http://a.com/last"]
+
+
+@pytest.mark.parametrize("crawls", [0, 1])
+def test_a_page_that_fails_because_its_lease_was_lost_counts_against_its_budget(tmp_path, crawls):
+    clock = Clock()
+    with opened(tmp_path / "c", clock, max_losses=1, revisit=FixedInterval(50.0)) as crawl:
+        crawl.seed(["http://a.com/"])
+        for _ in range(crawls):
+            crawl.crawled(crawl.next(1)[0])
+            clock.now += 50
+        crawl.next(1)
+        clock.now += 700
+        assert crawl.next(1) == []
+        assert crawl.view.page("http://a.com/").state == "failed"
+        assert crawl.view.hosts().rows[0].taken == 1
+    with Crawl(tmp_path / "c", clock=clock) as crawl:
+        assert crawl.view.hosts().rows[0].taken == 1
+        crawl.reload("failed")
+        assert len(crawl.next(1)) == 1
+        assert crawl.view.hosts().rows[0].taken == 1
+
+
+def test_the_order_leaves_out_hosts_of_a_domain_that_spent_its_budget(tmp_path):
+    polite = {"delay": 0.0, "domain_budget": 1}
+    with opened(tmp_path / "c", Clock(), politeness=polite) as crawl:
+        crawl.seed([A, "http://www.a.com/", B])
+        assert [row.url for row in crawl.view.order(9).rows] == [A, "http://www.a.com/", B]
+        crawl.crawled(A)
+        assert [row.url for row in crawl.view.order(9).rows] == [B]
+        assert [lease.url for lease in crawl.next(9)] == [B]
 
 
 @pytest.mark.parametrize("gone", [False, True])

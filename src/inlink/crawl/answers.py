@@ -140,12 +140,12 @@ class Answers:
                 continue
             _, due, page, over = rows[out.page]
             front.queue.give_back(out.slot, now)
+            # A page that fails waits too, until its answer is written, which counts waiting pages as taken.
+            front.lost.wait(page, due)
             if over:
                 self._write(
                     page, None, 0, 0, now, f"lost {counted(most, 'time')}: the spider ended or did not answer"
                 )
-            else:
-                front.lost.wait(page, due)
 
     def reload(self, states: Sequence[str]) -> int:
         """See :meth:`inlink.Crawl.reload`; the states are checked."""
@@ -220,7 +220,7 @@ class Answers:
             else:
                 front.prioritise(np.array([target], np.uint32), journal.now)
             return True, None
-        front.forget_plan(target)
+        front.lease_early(target)
         if front.is_taken(target):
             # It is counted again.
             front.end_lease(target, journal.now)

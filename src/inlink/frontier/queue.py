@@ -492,7 +492,9 @@ class Queue:
                 ties.append(head)
                 for child in range(4 * place + 1, min(4 * place + 5, size)):
                     heapq.heappush(nearest, entry(child))
-            yield from sorted(ties)
+            # A slot leaves its heap only when its turn comes after its domain has spent its budget.
+            budgets, domains = self.slots.domain_budgets, self.rows["domain"]
+            yield from (head for head in sorted(ties) if budgets[domains[head[-1]]] > 0)
 
     def _pages_of(self, slot: int) -> Iterator[int]:
         """The waiting pages of a slot in order."""
