@@ -230,7 +230,18 @@ def test_the_order_leaves_out_hosts_of_a_domain_that_spent_its_budget(tmp_path):
         assert [row.url for row in crawl.view.order(9).rows] == [A, "http://www.a.com/", B]
         crawl.crawled(A)
         assert [row.url for row in crawl.view.order(9).rows] == [B]
-        assert [lease.url for lease in crawl.next(9)] == [B]
+        assert [lease.url for lease in crawl.next(1)] == [B]
+        assert crawl.due_in() == 600  # when the lease expires
+
+
+def test_a_budget_that_is_given_back_serves_all_hosts_of_the_domain(tmp_path):
+    with opened(tmp_path / "c", Clock(), politeness={"delay": 0.0, "domain_budget": 1}) as crawl:
+        crawl.seed([A, "http://www.a.com/"])
+        (lease,) = crawl.next(9)
+        assert crawl.next(9) == []
+        crawl.set_host("a.com", block=1e6)
+        crawl.release(lease)
+        assert [lease.url for lease in crawl.next(9)] == ["http://www.a.com/"]
 
 
 @pytest.mark.parametrize("gone", [False, True])

@@ -303,6 +303,10 @@ class Queue:
     def due_in(self, now: float) -> float | None:
         """Seconds until a page of any slot may be fetched; None if no slot becomes due by time alone."""
         s = self.slots
+        for heap, size in ((s.ready, IN_READY), (s.warm, IN_WARM), (s.later, IN_LATER)):
+            # A slot is still in its heap if a page of another host of the domain has spent their budget.
+            while s.tally[size] > 0 and s.domain_budgets[self.rows[heap[0]]["domain"]] == 0:
+                self.settle(int(heap[0]), now)
         if s.tally[IN_READY] > 0 or s.tally[IN_WARM] > 0:
             return 0.0
         due = self.rows[s.later[0]]["due"] if s.tally[IN_LATER] > 0 else np.inf
@@ -333,6 +337,10 @@ class Queue:
                 del self.overdrawn[domain]
         elif self.slots.domain_budgets[domain] != NO_LIMIT:
             self.slots.domain_budgets[domain] += np.uint32(1)
+            if self.slots.domain_budgets[domain] == 1:
+                # The other hosts of the domain are in no heap since its budget was spent.
+                for other in np.flatnonzero(self.rows["domain"][: self.num_slots] == domain).tolist():
+                    self.settle(other, now)
         self.settle(slot, now)
 
     def withhold(self, page: int, now: float) -> None:
