@@ -156,6 +156,7 @@ GONE = [("crawled by URL", 1, []), ("failed by URL", 1, 404)]
         pytest.param([*GONE, ("reload",), ("crawled by URL", 1, [])], id="an answer ends a reload"),
         pytest.param([*ANSWERED, ("set_due", 0, 300.0), SOON, ("sitemap", 0, 0.0)], id="a hint ends a date"),
         pytest.param([*ANSWERED, SOON, ("sitemap", 0, 0.0), ("set_due", 0, 300.0)], id="a date ends a hint"),
+        pytest.param([*ANSWERED, SOON, ("failed by URL", 0, None), ("sitemap", 0, 0.0)], id="a hint ends a retry"),
         pytest.param([*ANSWERED, ("set_due", 0, 300.0), ("crawled by URL", 0, [])], id="an answer ends a date"),
         pytest.param([("set_due", 1, 300.0), ("exclude by URL", 1), ("reload",)], id="a reload ends a date"),
         pytest.param([*ANSWERED, ("set_due", 1, 300.0), ("reload",), ("set_due", 2, 0.0)], id="dates and a reload"),

@@ -220,7 +220,7 @@ class Answers:
             else:
                 front.prioritise(np.array([target], np.uint32), journal.now)
             return True, None
-        front.lease_early(target)
+        front.forget_wait(target)
         if front.is_taken(target):
             # It is counted again.
             front.end_lease(target, journal.now)

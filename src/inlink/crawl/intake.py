@@ -486,12 +486,13 @@ class PageIntake:
             return
         if visit.time < lastmod <= journal.now:
             journal.append(kinds.HINT, page, payload=struct_of(DateRecord).pack(lastmod))
-            front.forget_plan(page)
-            if front.values is not None:
-                # With ByValue, a report changes the date to the extent that earlier reports were right.
-                plan_visit(front, page, front.settings.revisit)
-            else:
+            if front.values is None:
+                front.forget_plan(page)
                 front.wait_again(page, journal.now)
+            elif not pages.errors[page]:
+                # With ByValue, a report changes the date to the extent that earlier reports were right. A retry stays.
+                front.forget_plan(page)
+                plan_visit(front, page, front.settings.revisit)
 
 
 def _redirected(page_url: Callable[[], str], to: str) -> str:

@@ -205,10 +205,10 @@ class Frontier:
         """Forget when a page is due, if it has a date."""
         if self.values is not None:
             self.values.due[page] = 0
-        self.lease_early(page)
+        self.forget_wait(page)
 
-    def lease_early(self, page: int) -> None:
-        """Forget when a page is due, because it is leased now. Its date by value holds if its lease is given back."""
+    def forget_wait(self, page: int) -> None:
+        """Forget when a page is due, but not its date by value, for which it waits if it is leased and given back."""
         self.plans.pop(page, None)
         self.never.discard(page)
         self._held.discard(page)

@@ -106,6 +106,8 @@ def restore_dates(frontier: Frontier, now: float) -> None:
             continue
         # It holds until the next answer.
         if _last_answers(pages, np.array([page], np.uint32))[0] <= place:
+            # It ends the wait for a retry.
+            frontier.forget_plan(page)
             frontier.wait_again(page, now)
     for page, since in _reloaded(pages).items():
         if page not in frontier.lost:
