@@ -140,7 +140,7 @@ class Answers:
                 continue
             _, due, page, over = rows[out.page]
             front.queue.give_back(out.slot, now)
-            # A page that fails waits too, until its answer is written, which counts waiting pages as taken.
+            # A page that fails waits too. The answer below counts only waiting pages as taken.
             front.lost.wait(page, due)
             if over:
                 self._write(

@@ -208,7 +208,7 @@ class Frontier:
         self.forget_wait(page)
 
     def forget_wait(self, page: int) -> None:
-        """Forget when a page is due, but not its date by value, for which it waits if it is leased and given back."""
+        """Forget when a page is due, but keep its date by value. A lease that is given back makes it wait for that."""
         self.plans.pop(page, None)
         self.never.discard(page)
         self._held.discard(page)

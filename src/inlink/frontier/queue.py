@@ -304,7 +304,7 @@ class Queue:
         """Seconds until a page of any slot may be fetched; None if no slot becomes due by time alone."""
         s = self.slots
         for heap, size in ((s.ready, IN_READY), (s.warm, IN_WARM), (s.later, IN_LATER)):
-            # A slot is still in its heap if a page of another host of the domain has spent their budget.
+            # A slot whose domain has spent its budget may still be in a heap.
             while s.tally[size] > 0 and s.domain_budgets[self.rows[heap[0]]["domain"]] == 0:
                 self.settle(int(heap[0]), now)
         if s.tally[IN_READY] > 0 or s.tally[IN_WARM] > 0:
@@ -338,7 +338,7 @@ class Queue:
         elif self.slots.domain_budgets[domain] != NO_LIMIT:
             self.slots.domain_budgets[domain] += np.uint32(1)
             if self.slots.domain_budgets[domain] == 1:
-                # The other hosts of the domain are in no heap since its budget was spent.
+                # The other hosts of the domain may have left their heaps when the budget was spent.
                 for other in np.flatnonzero(self.rows["domain"][: self.num_slots] == domain).tolist():
                     self.settle(other, now)
         self.settle(slot, now)
@@ -500,7 +500,7 @@ class Queue:
                 ties.append(head)
                 for child in range(4 * place + 1, min(4 * place + 5, size)):
                     heapq.heappush(nearest, entry(child))
-            # A slot leaves its heap only when its turn comes after its domain has spent its budget.
+            # A slot whose domain has spent its budget may still be in the heap.
             budgets, domains = self.slots.domain_budgets, self.rows["domain"]
             yield from (head for head in sorted(ties) if budgets[domains[head[-1]]] > 0)
 

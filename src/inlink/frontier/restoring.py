@@ -104,9 +104,9 @@ def restore_dates(frontier: Frontier, now: float) -> None:
         page = hint.page
         if pages.states[page] != CRAWLED or page in frontier.queue or page in frontier.lost:
             continue
-        # It holds until the next answer.
+        # The hint holds until the next answer.
         if _last_answers(pages, np.array([page], np.uint32))[0] <= place:
-            # It ends the wait for a retry.
+            # The page does not wait for a retry any more.
             frontier.forget_plan(page)
             frontier.wait_again(page, now)
     for page, since in _reloaded(pages).items():
