@@ -15,6 +15,7 @@ from inlink.errors import UnknownNodeError
 from inlink.frontier.policies import POLICIES
 from inlink.frontier.revisit import ByValue, FixedInterval
 from inlink.store.format import KINDS
+from patience import wait_until
 
 PAGES = st.integers(0, 30)
 MORE = st.one_of(
@@ -110,7 +111,7 @@ def changed_by_reopening(
     with opened(folder, clock, policy=policy, **options) as crawl:
         for done in SEEDED + history:
             do(crawl, clock, leases, done)
-        crawl.next(0)
+        wait_until(lambda: not (crawl.next(0) or crawl.ranking), "the end of a ranking")
         crawl.pause()  # No time passes while it is closed.
         crawl.resume()
         live = all_of(crawl)
@@ -147,6 +148,9 @@ ASK, SOON, LOSE = ("next", 3), ("wait", 30.0), ("wait", 700.0)
 ANSWERED = [ASK, ("crawled", 0, [], {}), ("failed", 0, 404, None), ("failed", 0, 500, None)]
 """The first page is crawled, the second is gone, and the third waits for its retry."""
 
+RETRY = [*ANSWERED, SOON, ("failed by URL", 0, None)]
+"""The first page was crawled, and then it waits for a retry."""
+
 GONE = [("crawled by URL", 1, []), ("failed by URL", 1, 404)]
 """The second page was crawled, and then it is gone."""
 
@@ -165,7 +169,8 @@ GONE = [("crawled by URL", 1, []), ("failed by URL", 1, 404)]
         pytest.param([*GONE, ("reload",), ("crawled by URL", 1, [])], id="an answer ends a reload"),
         pytest.param([*ANSWERED, ("set_due", 0, 300.0), SOON, ("sitemap", 0, 0.0)], id="a hint ends a date"),
         pytest.param([*ANSWERED, SOON, ("sitemap", 0, 0.0), ("set_due", 0, 300.0)], id="a date ends a hint"),
-        pytest.param([*ANSWERED, SOON, ("failed by URL", 0, None), ("sitemap", 0, 0.0)], id="a hint ends a retry"),
+        pytest.param([*RETRY, ("sitemap", 0, 0.0)], id="a hint ends a retry"),
+        pytest.param([*RETRY, ("set_due", 0, 300.0), ("sitemap", 0, 0.0)], id="a hint on a retry with a date"),
         pytest.param([*ANSWERED, ("set_due", 0, 300.0), ("crawled by URL", 0, [])], id="an answer ends a date"),
         pytest.param([("set_due", 1, 300.0), ("exclude by URL", 1), ("reload",)], id="a reload ends a date"),
         pytest.param([*ANSWERED, ("set_due", 1, 300.0), ("reload",), ("set_due", 2, 0.0)], id="dates and a reload"),

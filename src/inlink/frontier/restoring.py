@@ -112,7 +112,7 @@ def restore_dates(frontier: Frontier, now: float) -> None:
     for page, since in _reloaded(pages).items():
         if page not in frontier.lost:
             frontier.plan(page, since)
-    for page, due in _due_dates(pages):
+    for page, due in _due_dates(frontier):
         # A date that has passed has no further effect on a page that waits.
         waits = page in frontier.queue or page in frontier.lost
         if due > now or not waits:
@@ -272,8 +272,12 @@ def _lost_dates(pages: Pages) -> dict[int, float]:
     return due
 
 
-def _due_dates(pages: Pages) -> list[tuple[int, float]]:
-    """Pages with a due date that a caller has set, and the dates. An answer, a reload or a hint ends the date."""
+def _due_dates(frontier: Frontier) -> list[tuple[int, float]]:
+    """Pages with a due date that a caller has set, and the dates. An answer, a reload or a hint ends the date.
+
+    With ByValue, a hint changes nothing while a page waits for a retry.
+    """
+    pages = frontier.pages
     places = np.array(pages.frames.of_kind(DUE), np.int64)
     if not len(places):
         return []
@@ -285,13 +289,17 @@ def _due_dates(pages: Pages) -> list[tuple[int, float]]:
     numbers, places, dates = numbers[last], places[last], frames["record"]["date"][last]
     states = pages.states[numbers]
     holds = (places >= _last_answers(pages, numbers)) & np.isin(states, WAITING)
-    overruled = _overruled(pages, int(places.min()), RELOAD, HINT)
+    begin = int(places.min())
+    hints = _overruled(pages, begin, HINT)
+    if frontier.values is not None:
+        hints = {page: place for page, place in hints.items() if not pages.errors[page]}
+    reloads = _overruled(pages, begin, RELOAD)
     return [
         (page, date)
         for page, date, place in zip(
             numbers[holds].tolist(), dates[holds].tolist(), places[holds].tolist(), strict=True
         )
-        if place > overruled.get(page, -1)
+        if place > max(hints.get(page, -1), reloads.get(page, -1))
     ]
 
 
