@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkpoints import everything
+from checkpoints import everything, keep
 from crawlstrategies import HOSTS, OPERATIONS, SEEDED, URLS, Clock, differences, frontier_in, opened, perform
 from inlink.crawl.crawl import Crawl
 from inlink.errors import UnknownNodeError
@@ -31,8 +31,9 @@ MORE = st.one_of(
     st.tuples(st.just("deny"), st.sampled_from([None, "host:b.com", "host:a.com"])),
     st.tuples(st.just("release_all")),
     st.tuples(st.just("rerank")),
+    st.tuples(st.just("checkpoint")),
 )
-"""All that is done to a crawl: answers with a lease and without, losses, and an operator's changes."""
+"""All that is done to a crawl: answers with a lease and without, losses, an operator's changes, and checkpoints."""
 
 BY_VALUE = ByValue(budget=40_000.0, initial=60.0, shortest=5.0, longest=400.0)
 
@@ -76,6 +77,8 @@ def do(crawl: Crawl, clock: Clock, leases: list[Any], done: tuple[Any, ...]) -> 
             pass
     elif what == "deny":
         crawl.change_settings(rules=None if told[0] is None else {"deny": [told[0]]})
+    elif what == "checkpoint":
+        keep(crawl)
     elif what == "release_all":
         crawl.release_all()
     elif what == "rerank":
@@ -154,6 +157,10 @@ RETRY = [*ANSWERED, SOON, ("failed by URL", 0, None)]
 GONE = [("crawled by URL", 1, []), ("failed by URL", 1, 404)]
 """The second page was crawled, and then it is gone."""
 
+DENY = ("deny", "host:a.com")
+ELSEWHERE = [("next", 2), DENY, ("redirected", 1, A, True)]
+"""The second page redirects to the first, which is leased and refused by the rules."""
+
 
 @pytest.mark.parametrize("revisit", [None, FixedInterval(50.0), BY_VALUE])
 @pytest.mark.parametrize(
@@ -165,6 +172,11 @@ GONE = [("crawled by URL", 1, []), ("failed by URL", 1, 404)]
         pytest.param([ASK, LOSE, ("next", 0), LOSE, ("next", 1), SOON, ("release", 3)], id="and released"),
         pytest.param([*ANSWERED, ("reload",)], id="reloaded pages wait"),
         pytest.param([*ANSWERED, ("reload",), LOSE, ASK, ("failed", 0, 500, None)], id="a reload and a retry"),
+        pytest.param([("next", 1), DENY, ("redirected", 0, A, False)], id="a leased page is refused"),
+        pytest.param(ELSEWHERE, id="a page that is leased elsewhere is refused"),
+        pytest.param([*ELSEWHERE, ("crawled", 0, [], {})], id="and crawled"),
+        pytest.param([*ELSEWHERE, LOSE], id="and its lease is lost"),
+        pytest.param([*ELSEWHERE, ("release", 0)], id="and its lease is released"),
         pytest.param([*GONE, ("reload",)], id="a reload of a page that was crawled before"),
         pytest.param([*GONE, ("reload",), ("crawled by URL", 1, [])], id="an answer ends a reload"),
         pytest.param([*ANSWERED, ("set_due", 0, 300.0), SOON, ("sitemap", 0, 0.0)], id="a hint ends a date"),

@@ -14,7 +14,7 @@ import numpy as np
 from inlink.base.arrays import UInt32Array, slices
 from inlink.crawl.journal import Journal
 from inlink.frontier.rules import Rules
-from inlink.store.format import EXCLUDE, EXCLUDED, NO_PAGE, SETTINGS, ExcludedRecord, struct_of
+from inlink.store.format import EXCLUDE, EXCLUDED, LEASED, NO_PAGE, SETTINGS, ExcludedRecord, struct_of
 from inlink.store.pages import Pages
 from inlink.store.repair import LOST_REASON
 
@@ -96,6 +96,10 @@ class Admission:
             return False
         if slot is None:
             self.frontier.forget_plan(page)
+            if self.pages.states[page] == LEASED:
+                self.frontier.end_lease(page, now)
+                if not self.pages.answers[page]:
+                    self.frontier.queue.give_back(self.frontier.queue.slot(page), now)
             self.frontier.leave(page, now)
         else:
             self._put_back(page, slot, now, by_turn=False)
