@@ -209,6 +209,7 @@ class Queue:
         for pages, fresh in waiting:
             keys[pages] = fresh
         kernels.fill(self._table, known, self.num_slots, now)
+        self.rekeying = False
 
     def parts(self, known: int) -> Iterator[StatePart]:
         """The lists of pages and their trees among the first ``known`` pages, by name, without dates and budgets."""

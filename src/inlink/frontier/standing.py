@@ -165,14 +165,15 @@ class Progress:
     def _later(self, now: float, count: int) -> list[HostStanding]:
         """The hosts of the planned pages that are due next, at most ``count``, the earliest first."""
         frontier = self._frontier
-        dates: dict[int, list[float]] = {}
+        dates: dict[int, dict[int, float]] = {}
         for due, page in frontier.later[:_NEXT]:
             # The other entries were planned again.
             if frontier.plans.get(page) == due:
-                dates.setdefault(frontier.queue.slot(page), []).append(due)
-        order = sorted(dates, key=lambda slot: (min(dates[slot]), slot))[:count]
+                dates.setdefault(frontier.queue.slot(page), {})[page] = due
+        first = {slot: min(planned.values()) for slot, planned in dates.items()}
+        order = sorted(first, key=lambda slot: (first[slot], slot))[:count]
         return [
-            HostStanding(state.name, len(dates[slot]), state.taken, max(min(dates[slot]) - now, 0.0))
+            HostStanding(state.name, len(dates[slot]), state.taken, max(first[slot] - now, 0.0))
             for slot in order
             for state in (frontier.hosts.state(slot, now),)
         ]
@@ -194,12 +195,13 @@ class Progress:
         assert self.ranks.result is not None
         whole = self._curve.proceed(seconds)
         total = self.ranks.result.total
+        # After a ranking without links, all ranks can be 0.
         points = [
             HarvestPoint(fetched, share / total, other / total)
-            for fetched, share, other in self._curve.points
+            for fetched, share, other in (self._curve.points if total > 0 else ())
         ]
         known = self.ranks.result.pages if self._own is None else sum(self._own.states(seconds).values())
-        return Harvest(points if total > 0 else [], known, None if whole else "curve", total)
+        return Harvest(points, known, None if whole else "curve", total)
 
 
 class _RankError:
