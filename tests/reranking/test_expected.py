@@ -103,21 +103,25 @@ def test_why_tells_the_expected_rank_and_a_reopened_crawl_has_the_same(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("wrong", "fault"),
+    ("name", "wrong", "fault"),
     [
-        (np.full(6, -1, np.float32), "negative or not finite"),
-        (np.full(6, np.nan, np.float32), "negative or not finite"),
-        (np.zeros(5, np.float32), r"shape \(5,\)"),
-        (np.zeros(6, np.float64), "float64"),
+        ("expected", np.full(6, -1, np.float32), "negative or not finite"),
+        ("expected", np.full(6, np.nan, np.float32), "negative or not finite"),
+        ("expected", np.zeros(5, np.float32), r"shape \(5,\)"),
+        ("expected", np.zeros(6, np.float64), "float64"),
+        ("scores", np.full(6, np.nan, np.float32), "negative or not finite"),
+        ("scores", np.full(6, -np.inf, np.float32), "negative or not finite"),
+        ("scores", np.zeros(5, np.float32), r"shape \(5,\)"),
     ],
-    ids=["negative", "nan", "short", "wide"],
+    ids=["negative", "nan", "short", "wide", "scores of nan", "infinite scores", "few scores"],
 )
-def test_unsound_expected_ranks_are_not_used(tmp_path, wrong, fault):
-    with opened(tmp_path / "c", VirtualClock(), politeness=EAGER, rerank_share=None) as crawl:
+def test_unsound_values_beside_the_ranks_are_not_used(tmp_path, name, wrong, fault):
+    options = {"politeness": EAGER, "rerank_share": None, "use_scores": name == "scores"}
+    with opened(tmp_path / "c", VirtualClock(), **options) as crawl:
         section(crawl)
         before = crawl.why(SECTION[3])
         publish_ranking(crawl)
-        replace_expected(crawl.folder, wrong)
+        replace_beside(crawl.folder, name, wrong)
         assert not adopt(frontier_in(crawl))
         assert re.search(fault, frontier_in(crawl).ranking_fault)
         assert crawl.why(SECTION[3]).priority == before.priority
@@ -127,17 +131,31 @@ def test_a_ranking_without_expected_ranks_is_used_as_it_is(tmp_path):
     with opened(tmp_path / "c", VirtualClock(), politeness=EAGER, rerank_share=None) as crawl:
         section(crawl)
         publish_ranking(crawl)
-        replace_expected(crawl.folder, None)
+        replace_beside(crawl.folder, "expected", None)
         assert adopt(frontier_in(crawl))
         assert not any("expected" in part.name for part in crawl.why(SECTION[3]).parts)
 
 
-def replace_expected(folder, expected: np.ndarray | None) -> None:
-    """Write the published ranking again, with other expected ranks or none."""
+def test_a_ranking_without_scores_is_taken_in_with_those_of_the_pages(tmp_path):
+    options = {"politeness": EAGER, "rerank_share": None, "use_scores": True}
+    with opened(tmp_path / "c", VirtualClock(), **options) as crawl:
+        section(crawl)
+        publish_ranking(crawl)
+        assert Folder(crawl.folder / "ranks", "ranks", 1).header.meta["scores"] == 1
+        replace_beside(crawl.folder, "scores", None)
+        assert adopt(frontier_in(crawl))
+        without = frontier_in(crawl).policy.shares[:6].tolist()
+        crawl.rerank(wait=True)
+        assert frontier_in(crawl).policy.shares[:6].tolist() == pytest.approx(without)
+        assert any(without)
+
+
+def replace_beside(folder, name: str, values: np.ndarray | None) -> None:
+    """Write the published ranking again, with other values of a name beside its ranks, or without them."""
     old = Folder(folder / "ranks", "ranks", 1)
-    ranks, meta = np.array(old.array("rank")), dict(old.header.meta)
+    arrays, meta = {key: np.array(old.array(key)) for key in old.header.files}, dict(old.header.meta)
     with building(folder / "ranks", "ranks", 1) as writer:
-        writer.write("rank", ranks)
-        if expected is not None:
-            writer.write("expected", expected)
-        writer.header.meta = meta | {"expected": int(expected is not None)}
+        for key, array in (arrays | {name: values}).items():
+            if array is not None:
+                writer.write(key, array)
+        writer.header.meta = meta | {name: int(values is not None)}

@@ -310,7 +310,7 @@ def test_a_garbled_ranking_is_not_used(tmp_path, caplog, policy, use_scores):
         wait_for(crawl)
         good, before = ranks(crawl), frontier_in(crawl).ranked_up_to
         stored = Folder(folder / "ranks", "ranks", 1)
-        sound, meta = np.array(stored.array("rank")), dict(stored.header.meta)
+        sound, meta = np.array(stored.array("rank")), dict(stored.header.meta) | {"scores": 0}
         crawl_some(crawl, 5)
         good = ranks(crawl)
         garbled = {
@@ -328,6 +328,10 @@ def test_a_garbled_ranking_is_not_used(tmp_path, caplog, policy, use_scores):
             assert not adopt(frontier_in(crawl)), name
             assert frontier_in(crawl).ranking_fault is not None
             assert ranks(crawl) == pytest.approx(good)
+        if use_scores:
+            publish(folder, sound, meta | {"covers": frontier_in(crawl).pages.frames.end, "scores": 1})
+            assert not adopt(frontier_in(crawl))
+            assert frontier_in(crawl).ranking_fault == "its header lacks 'scores'"
         for wrong in ({"covers": "x"}, {"covers": 1 << 60}, {"algorithm": 7}):
             publish(folder, sound, meta | {"covers": frontier_in(crawl).pages.frames.end} | wrong)
             assert not adopt(frontier_in(crawl)), wrong

@@ -17,6 +17,8 @@ def test_matrices(tmp_path):
     for kind in ("csr", "csc", "coo", "bsr", "dia"):
         scipy.sparse.save_npz(tmp_path / "m.npz", matrix.asformat(kind))
         assert content(read(tmp_path / "m.npz")) == wanted
+    scipy.sparse.save_npz(tmp_path / "z.npz", scipy.sparse.csr_array(([0.0, 3.0], ([0, 1], [1, 0])), (2, 2)))
+    assert content(read(tmp_path / "z.npz")) == ({0, 1}, {(1, 0): 3})
     (tmp_path / "s.mtx").write_text(
         "%%MatrixMarket matrix coordinate pattern symmetric\n% x\n3 3 2\n2 1\n3 3\n"
     )

@@ -98,17 +98,19 @@ class Adoption:
             for block in slices(check.length, _BLOCK):
                 check.take_in(block)
                 if by_score:
-                    scores = frontier.pages.scores[block]
+                    scores = brought.get("scores", frontier.pages.scores)[block]
                     worths += float(scores[scores > 0].sum(dtype=np.float64)) + LEAST_SCORE * len(scores)
-                if successor is not None:
-                    successor.take_ranks(values, block)
                 for name, beside in brought.items():
                     check.take_in_beside(name, beside, block)
                     if successor is not None:
                         getattr(successor, f"take_{name}")(beside, block)
+                if successor is not None:
+                    successor.take_ranks(values, block)
                 yield _BLOCK
             fault = check.fault(worths if by_score else self._trust_of(check.length))
-        except (FolderError, KeyError, TypeError, ValueError, OverflowError) as error:
+        except KeyError as error:
+            fault = f"its header lacks {error}"
+        except (FolderError, TypeError, ValueError, OverflowError) as error:
             # The header may hold anything.
             fault = str(error)
         if fault is not None:
@@ -175,14 +177,19 @@ class Adoption:
     def _brought(self, ranks: Folder) -> dict[str, Float32Array]:
         """Return the arrays beside the published ranking that the policy uses, by name, float32[n] each.
 
-        All values of an array are 0 if the ranking has no such array, as rankings of earlier versions.
+        Rankings of earlier versions lack some of them. Then all values are 0, and scores are those of now.
         """
-        policy, brought = self._frontier.policy, dict[str, Float32Array]()
-        for name, takes in (("expected", policy.takes_expected), ("sections", policy.takes_sections)):
-            if takes:
-                is_there = ranks.header.meta.get(name, 0) == 1
-                zeros = np.zeros(len(ranks.array("rank")), np.float32)
-                brought[name] = ranks.array(name) if is_there else zeros
+        policy, length, brought = self._frontier.policy, len(ranks.array("rank")), dict[str, Float32Array]()
+        for name, takes in (
+            ("scores", policy.takes_scores),
+            ("expected", policy.takes_expected),
+            ("sections", policy.takes_sections),
+        ):
+            if takes and ranks.header.meta.get(name, 0) == 1:
+                brought[name] = ranks.array(name)
+            elif takes:
+                usual = self._frontier.pages.scores if name == "scores" else np.zeros(length, np.float32)
+                brought[name] = usual[:length]
         return brought
 
     def _catch_up(self, successor: Policy, place: int) -> Iterator[int]:

@@ -50,6 +50,8 @@ class Policy:
         Whether the setting ``distrust`` applies. Its factor comes to :meth:`factor_in`.
     takes_prior : bool
         Whether the setting ``prior`` applies. :meth:`prior_in` receives the places of hosts.
+    takes_scores : bool
+        Whether rankings bring the scores of pages by which they were computed. :meth:`take_scores` receives them.
     takes_expected : bool
         Whether rankings bring the ranks that pages can expect: see :mod:`inlink.reranking.expected`.
         :meth:`take_expected` receives them.
@@ -71,6 +73,7 @@ class Policy:
     takes_trust = False
     takes_distrust = False
     takes_prior = False
+    takes_scores = False
     takes_expected = False
     takes_sections = False
     columns: tuple[str, ...] | None = ()

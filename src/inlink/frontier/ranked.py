@@ -49,7 +49,16 @@ _TURN_FACTOR = np.float32(1e6)
 
 _NO_SCORES = np.empty(0, np.float32)
 
-_FILLING = ("adopt", "fold", "take_ranks", "take_expected", "take_sections", "take_over", "_begin")
+_FILLING = (
+    "adopt",
+    "fold",
+    "take_ranks",
+    "take_scores",
+    "take_expected",
+    "take_sections",
+    "take_over",
+    "_begin",
+)
 """The methods that fill the columns of a policy by ranking."""
 
 
@@ -90,12 +99,15 @@ class PageRank(Policy):
         if self.takes_sections or "sections" in self.ranked:
             self.sections = reserve(np.float32, MOST_PAGES)
         self.scores, self.least, self.trusts = _NO_SCORES, 0.0, False
+        self.ranked_scores = _NO_SCORES
         self.prior: HostPrior | None = None
         self.host_factors: tuple[HostFactor, ...] = ()
         if settings.get("use_scores", False):
             self.scores, self.least = pages.scores, LEAST_SCORE
-            # A ranking is adopted with the scores of that moment, and they change.
+            # A page passes on rank by the score that it has at that moment, which may change.
             self.columns = None
+            if self.algorithm == "pagerank":
+                self.takes_scores, self.ranked_scores = True, reserve(np.float32, MOST_PAGES)
 
     def trust_in(self, pages: UInt32Array, weights: Float32Array) -> None:
         self.scores, self.least = reserve(np.float32, MOST_PAGES), 0.0
@@ -110,9 +122,9 @@ class PageRank(Policy):
 
     def teleport(self, pages: UInt32Array | slice) -> Float32Array | np.float32:
         """(1 − c)·v of pages."""
-        if not len(self.scores):
-            return self.rest
-        scores = self.scores[pages]
+        return self._teleport_by(self.scores[pages]) if len(self.scores) else self.rest
+
+    def _teleport_by(self, scores: Float32Array) -> Float32Array:
         teleport: Float32Array = self.rest * (worth(scores) if self.least else scores)
         return teleport
 
@@ -215,8 +227,12 @@ class PageRank(Policy):
 
     def take_ranks(self, ranks: Float32Array, block: slice) -> None:
         shares = self.shares[block]
-        np.subtract(ranks[block], self.teleport(block), out=shares)
+        teleport = self._teleport_by(self.ranked_scores[block]) if self.takes_scores else self.teleport(block)
+        np.subtract(ranks[block], teleport, out=shares)
         np.maximum(shares, np.float32(0), out=shares)
+
+    def take_scores(self, scores: Float32Array, block: slice) -> None:
+        self.ranked_scores[block] = scores[block]
 
     def take_expected(self, expected: Float32Array, block: slice) -> None:
         self.expected[block] = expected[block]

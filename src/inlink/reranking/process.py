@@ -7,14 +7,15 @@ standard input and answers each ``rank`` with one line of JSON on its standard o
 
 The ranking then covers the first ``covers`` bytes of the log, and has replaced the previous ranking in
 ``FOLDER/ranks``. This is an inlink folder of kind ``ranks`` with the array ``rank`` float32[pages] (PageRank: x of
-:mod:`inlink.reranking.live`, not normalised; HITS: authorities of mean 1). With ``expected`` it also has the array
+:mod:`inlink.reranking.live`, not normalised; HITS: authorities of mean 1). PageRank with ``use_scores`` also has
+the array ``scores`` float32[pages], the scores of pages that it was computed with. With ``expected`` it has the array
 ``expected`` float32[pages] (:mod:`inlink.reranking.expected`), with ``sections`` the array ``sections``
 float32[pages] (:mod:`inlink.reranking.sections`). With the factor by distrust it has the array
 ``distrust`` float32[hosts] (:mod:`inlink.factors.distrust`). With the factor by spam mass, and trusted pages, it has
 the array ``trusted_share`` float32[hosts] (:mod:`inlink.factors.mass`). Its header also has ``covers``, ``algorithm``,
 ``damping``, ``tol``, ``max_iter``, ``lambda``, ``error``, ``converged``, ``use_scores``, ``scored``, ``trust``,
-``distrust`` (the checksum of the list), ``trusted_share``, ``expected`` and ``sections`` (each 0 or 1), ``inflow``,
-``rank_error`` (a bound on the sum of the differences between the published ranks and exact PageRank),
+``distrust`` (the checksum of the list), ``trusted_share``, ``scores``, ``expected`` and ``sections`` (each 0 or 1),
+``inflow``, ``rank_error`` (a bound on the sum of the differences between the published ranks and exact PageRank),
 ``cross_domain_only``, and ``crawl``, the uuid of the crawl. ``before`` names the ranking that the computation started
 from, by the byte that it covers and the checksum of its values. ``anew`` tells whether it started from these values, or
 went on in memory. The process writes no other files in the folder.
@@ -192,6 +193,10 @@ class Ranker:
                     *links, values[pages], hosts, damping=damping, between=self._between
                 )
                 writer.write("expected", expected, np.float32)
+            # Ranks are taken in with the scores by which they were computed.
+            by_scores = scores if self._trusted is None and settings.algorithm == "pagerank" else None
+            if by_scores is not None:
+                writer.write("scores", by_scores)
             sections = None
             if self._sections is not None:
                 sections = self._sections.update(pages, places, self._between)
@@ -208,6 +213,7 @@ class Ranker:
                 "trust": 0 if self._trusted is None else self._trusted.place + 1,
                 **{kind.name: 0 for kind in HOST_FACTORS},
                 **{factor.name: factor.identity for factor in self._factors},
+                "scores": int(by_scores is not None),
                 "expected": int(settings.expected),
                 "sections": int(sections is not None),
                 "inflow": 0.0 if inflow is None else float(inflow.sum()) / (1 - damping),

@@ -76,7 +76,7 @@ class RankingCheck:
         """Check a block of an array that was published beside the ranks.
 
         It must have the type and the shape of the ranks, and finite values of at least 0. Values of ``sections`` may
-        also be :data:`.sections.TURN`.
+        also be :data:`.sections.TURN`, and ``scores`` may be below 0.
         """
         if self._fault is not None:
             return
@@ -86,6 +86,8 @@ class RankingCheck:
         block = values[pages]
         if name == "sections":
             block = block[block != TURN]
+        elif name == "scores":
+            block = np.abs(block)
         if not (block.min(initial=0.0) >= 0 and math.isfinite(float(block.max(initial=0.0)))):
             self._fault = (
                 f"a value {name!r} among pages {pages.start:,} to {pages.stop:,} is negative or not finite"
@@ -104,7 +106,7 @@ class RankingCheck:
         low = high = float(self.length)
         if self._meta.get("algorithm") != "hits":
             high = high if teleport is None else teleport
-            # Scores may have grown since.
+            # Earlier versions did not keep scores with the ranking, and scores may have grown since.
             low = (1 - self._meta["damping"]) * high if teleport is None else 0.0
             inflow = self._meta.get("inflow", 0.0)
             high += inflow if _is_above_0(inflow, math.inf) else 0.0
