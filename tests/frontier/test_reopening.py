@@ -62,8 +62,11 @@ def changed_by_reopening(
     st.sampled_from([None, FixedInterval(50.0), BY_VALUE]),
     st.sampled_from([(), ("host:a.com 40", "b[.]com 100..200")]),
     st.integers(1, 3),
+    st.fixed_dictionaries(
+        {}, optional={n: st.just(True) for n in ("cross_domain_only", "self_links", "sink_duplicates")}
+    ),
 )
-def test_reopening_changes_nothing(tmp_path_factory, policy, history, polite, revisit, rules, most):
+def test_reopening_changes_nothing(tmp_path_factory, policy, history, polite, revisit, rules, most, more):
     found = changed_by_reopening(
         tmp_path_factory.mktemp("c") / "c",
         history,
@@ -73,6 +76,7 @@ def test_reopening_changes_nothing(tmp_path_factory, policy, history, polite, re
         revisit_rules=rules,
         max_losses=most,
         max_retries=2,
+        **more,
     )
     assert not found, found
 
