@@ -7,6 +7,7 @@ from contextlib import closing
 
 import networkx as nx
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.io
@@ -209,6 +210,12 @@ def test_sqlite_has_keys_that_datasette_follows(tmp_path):
     metadata = pq.read_schema(tmp_path / "g.nodes.parquet").metadata
     assert json.loads(metadata[b"inlink.ranking.pagerank"]) == ranking.description()
     assert json.loads(metadata[b"inlink.graph"])["arcs"] == graph.num_arcs
+
+
+def test_a_table_of_no_nodes_beside_numbered_arcs_is_not_used(tmp_path):
+    pq.write_table(pa.table({"source": [0, 1], "target": [1, 2]}), tmp_path / "g.parquet")
+    pq.write_table(pa.table({"name": pa.array([], pa.string())}), tmp_path / "g.nodes.parquet")
+    assert read(tmp_path / "g.parquet").num_nodes == 3
 
 
 @pytest.mark.parametrize("name", ["g.csv", "g.tsv", "g.csv.gz"])
