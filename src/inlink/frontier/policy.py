@@ -136,6 +136,9 @@ class Policy:
     def take_ranks(self, ranks: Float32Array, block: slice) -> None:
         """Take in the ranks of a block of pages. Only policies that have a :meth:`successor` are asked."""
 
+    def take_scores(self, scores: Float32Array, block: slice) -> None:
+        """Take in the scores by which a block of pages was ranked, float32[n] of all ranked pages. Its ranks follow."""
+
     def take_expected(self, expected: Float32Array, block: slice) -> None:
         """Take in the ranks that a block of pages can expect, float32[n] of all ranked pages."""
 

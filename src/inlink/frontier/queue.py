@@ -209,6 +209,7 @@ class Queue:
         for pages, fresh in waiting:
             keys[pages] = fresh
         kernels.fill(self._table, known, self.num_slots, now)
+        # All keys are present ones, also if a ranking was adopted before.
         self.rekeying = False
 
     def parts(self, known: int) -> Iterator[StatePart]:
