@@ -331,7 +331,7 @@ def options(command: click.Command) -> list[str]:
 
 
 def test_every_command_and_option_is_documented():
-    pages = ["commands", "crawl-commands", "audit", "drift", "nutch", "replay", "spark"]
+    pages = ["commands", "crawl-commands", "crawl-sites", "audit", "drift", "nutch", "replay", "spark"]
     page = "\n".join((ROOT / "docs" / f"{name}.md").read_text() for name in pages)
     for name, command in commands.every().items():
         assert f"## inlink {name}\n" in page

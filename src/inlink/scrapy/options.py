@@ -119,7 +119,7 @@ TIMEOUT = 30.0
 
 @dataclass(frozen=True)
 class CrawlOptions:
-    """The options of ``inlink crawl``. ``docs/crawl-commands.md`` describes an option for each attribute.
+    """The options of ``inlink crawl``. ``docs/crawl-sites.md`` describes an option for each attribute.
 
     Attributes
     ----------
