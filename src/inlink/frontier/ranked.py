@@ -84,6 +84,8 @@ class PageRank(Policy):
     # The divisor of each page's section minus 1, or TURN.
     sections: Float32Array = np.empty(0, np.float32)
     expected: Float32Array = np.empty(0, np.float32)
+    # The scores by which the last ranking was computed, which `take_ranks` reads.
+    ranked_scores: Float32Array = _NO_SCORES
     # The arrays that a ranking fills.
     ranked: tuple[str, ...] = ("shares",)
 
@@ -99,7 +101,6 @@ class PageRank(Policy):
         if self.takes_sections or "sections" in self.ranked:
             self.sections = reserve(np.float32, MOST_PAGES)
         self.scores, self.least, self.trusts = _NO_SCORES, 0.0, False
-        self.ranked_scores = _NO_SCORES
         self.prior: HostPrior | None = None
         self.host_factors: tuple[HostFactor, ...] = ()
         if settings.get("use_scores", False):
