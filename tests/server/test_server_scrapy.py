@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -115,7 +116,12 @@ def test_a_server_that_is_killed_amid_a_crawl_loses_nothing(tmp_path):
         site.wait_for(10)
         process.kill()
         process.wait()
-        stack.enter_context(serving(folder, int(url.split(":")[2].split("/")[0])))
+        port = int(url.split(":")[2].split("/")[0])
+        # The server may be back before a spider misses it, so a request is broken off in its place.
+        with socket.create_server(("127.0.0.1", port)) as broken:
+            broken.settimeout(PATIENCE)
+            broken.accept()[0].close()
+        stack.enter_context(serving(folder, port))
         spiders.join()
         assert [ran.reason for ran in rans] == ["finished"] * 2
         assert site.counts() == {f"/{k}": 1 for k in range(SIZE)}
