@@ -435,10 +435,10 @@ def _commit(writer: FolderWriter, work: Path, target: Path, sync: bool, new: boo
     writer.data.rename(data)
     remove_folder(writer.scratch)
     header.check = header.checksum()
-    raw = msgspec.json.format(msgspec.json.encode(header), indent=1)
+    # The header too is written beside the place, where the next build removes what a kill left.
+    with atomic_file(work / HEADER, sync=sync) as file:
+        file.write_bytes(msgspec.json.format(msgspec.json.encode(header), indent=1))
     if header.generation == 1:
-        with atomic_file(work / HEADER, sync=sync) as file:
-            file.write_bytes(raw)
         work.chmod(0o777 & ~umask())
         # A rename is one step. It also replaces an empty folder.
         try:
@@ -455,11 +455,14 @@ def _commit(writer: FolderWriter, work: Path, target: Path, sync: bool, new: boo
         remove_folder(place)
         data.rename(place)
         try:
-            with atomic_file(target / HEADER, sync=sync) as file:
-                file.write_bytes(raw)
+            (work / HEADER).replace(target / HEADER)
         except BaseException:
-            remove_folder(place)
+            # An interrupt may come after the header has moved.
+            if (work / HEADER).exists():
+                remove_folder(place)
             raise
+        if sync:
+            sync_path(target)
         for other in target.iterdir():
             if other.is_dir() and other.name.isdigit() and other.name != place.name:
                 # Readers that have the old files mapped keep them.
