@@ -19,7 +19,7 @@ WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
 unexport PYTHONDONTWRITEBYTECODE
 # tests with targets of their own
 APART := --ignore=tests/bench --ignore=tests/install
-.PHONY: demo dashboard docs man test lint collected soak bench-test bounds mutants mutants-python quick coverage search torture tables proto wheel wheel-test clean
+.PHONY: demo dashboard docs man test lint collected soak bench-test bounds mutants mutants-python quick coverage search torture tables changelog proto wheel wheel-test clean
 
 $(VENV)/made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "inlink needs Python 3.11 or newer")'
@@ -127,6 +127,10 @@ soak: machinecode
 # the tables of settings in the docs, from the one table in the code
 tables: $(VENV)/ready
 	$(BIN)/python tests/settingsdocs.py
+
+# the changes of a release, from the files of `changes`, which go
+changelog: $(VENV)/ready
+	$(BIN)/towncrier build --yes --version $(VERSION)
 
 # the messages of URLFrontier, as protobuf's compiler reads them
 proto: $(VENV)/ready

@@ -1,6 +1,8 @@
 """The website has every page and every public name, and the files for strangers agree with the package."""
 
 import re
+import subprocess
+import sys
 import tomllib
 from importlib import import_module
 from pathlib import Path
@@ -89,6 +91,16 @@ def test_the_citation_has_the_version_of_the_package():
     assert PROJECT["project"]["version"] == inlink.__version__
     assert f"\nlicense: {PROJECT['project']['license']}\n" in citation
     assert f"\n## {inlink.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_next_release_lists_each_change_for_users():
+    """The program passes over a file whose name has no known type."""
+    command = [sys.executable, "-m", "towncrier", "build", "--draft", "--version", "9.9.9"]
+    draft = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert draft.startswith("## 9.9.9 (")
+    for file in (ROOT / "changes").glob("[!.]*"):
+        first, *more = file.read_text().splitlines()
+        assert f"\n- {first}\n" + "".join(f"  {line}\n" for line in more) in draft, file
 
 
 def test_the_container_is_built_from_files_and_extras_that_exist():
