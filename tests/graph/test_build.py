@@ -303,6 +303,9 @@ def test_strangers_are_not_overwritten(tmp_path: Path):
         with pytest.raises(OutputError, match="remove it"):
             Graph.from_arcs([(0, 1)], into=tmp_path / name)
     assert (tmp_path / "thesis" / "chapter1.tex").read_text() == "x"
+    Graph.from_arcs([(0, 1)], into=tmp_path / "thesis" / "g")
+    with pytest.raises(OutputError, match=r"but holds some: name one of them, such as .*/thesis/g"):
+        Graph.from_arcs([(0, 1)], into=tmp_path / "thesis")
 
 
 def test_damaged_and_newer_folders_are_refused(tmp_path: Path):

@@ -420,6 +420,11 @@ def check_target(target: Path, kind: str) -> None:
         present = _read_header(target).kind
     except FolderError:
         present = "something else"
+        for inside in sorted(target.iterdir()):
+            if is_kind(inside, kind):
+                raise OutputError(
+                    f"{target} is no {kind}, but holds some: name one of them, such as {inside}, or another output"
+                ) from None
     if present != kind:
         raise OutputError(
             f"{target} exists and holds {present}, not a {kind}: name another output, or remove it"
