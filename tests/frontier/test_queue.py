@@ -443,9 +443,15 @@ def test_without_limits_budgets_do_not_run_out():
     st.sampled_from(["none", "shared", "turns"]),
     st.integers(0, 10),
     st.integers(1, 45),
+    st.sampled_from([{}, {"host_budget": 2}, {"domain_budget": 3}, {"host_budget": 2, "domain_budget": 3}]),
 )
-def test_the_order_told_is_the_order_taken(pages, newest, sharing, before, count):
-    queue = make_queue([host for host, _ in pages], EASY, newest=newest, sharing=sharing)
+@example([(0, 1.0), (1, 2.0), (2, 0.5)], False, "none", 0, 3, {"domain_budget": 1})
+def test_the_order_told_is_the_order_taken(pages, newest, sharing, before, count, budgets):
+    """Two hosts each are of one domain."""
+    polite = Politeness(delay=0.0, in_flight=1000, **budgets)
+    hosts = [host for host, _ in pages]
+    domains = [host // 2 for host in range(max(hosts) + 1)]
+    queue = make_queue(hosts, polite, domains, newest=newest, sharing=sharing)
     put(queue, list(range(len(pages))), [key for _, key in pages], 0.0)
     queue.take(before, 0.0)
     told = [page for page, _, _ in queue.order(count, 0.0)]

@@ -182,7 +182,7 @@ def test_the_order_leaves_out_hosts_of_a_domain_that_spent_its_budget(tmp_path):
     polite = {"delay": 0.0, "domain_budget": 1}
     with opened(tmp_path / "c", Clock(), politeness=polite) as crawl:
         crawl.seed([A, "http://www.a.com/", B])
-        assert [row.url for row in crawl.view.order(9).rows] == [A, "http://www.a.com/", B]
+        assert [row.url for row in crawl.view.order(9).rows] == [A, B]
         crawl.crawled(A)
         assert [row.url for row in crawl.view.order(9).rows] == [B]
         assert [lease.url for lease in crawl.next(1)] == [B]

@@ -5,6 +5,7 @@ queue does not know the meaning of keys, nor the source of pages.
 """
 
 import heapq
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -431,7 +432,7 @@ class Queue:
         # The next heads of slots whose first page is in the order.
         heads: list[_Head] = []
         rest: dict[int, Iterator[int]] = {}
-        taken: dict[int, int] = {}
+        taken, of_domains = Counter[int](), Counter[int]()
         order: list[tuple[int, float, float]] = []
         while (first or heads) and len(order) < count:
             if first and not (heads and heads[0] < first):
@@ -440,11 +441,15 @@ class Queue:
                 first = next(firsts, None)
             else:
                 wait, soft, key, age, slot = heapq.heappop(heads)
+            row = self.rows[slot]
+            # A slot whose domain has spent its budget may still be in a heap.
+            if of_domains[row["domain"]] == s.domain_budgets[row["domain"]]:
+                continue
             order.append((abs(age), -key, wait))
-            taken[slot] = before = taken.get(slot, 0) + 1
-            page = next(rest[slot], None) if before < int(self.rows["budget"][slot]) else None
+            of_domains[row["domain"]] += 1
+            taken[slot] = before = taken[slot] + 1
+            page = next(rest[slot], None) if before < int(row["budget"]) else None
             if page is not None:
-                row = self.rows[slot]
                 key = float(self._shared(self.key(page) * float(row["factor"]), row, before))
                 if self.limits.diverse == 2:
                     # The turn of the slot is over.
@@ -474,11 +479,7 @@ class Queue:
         """Return whether a slot has pages and is in no heap, but only because of its open leases."""
         row = self.rows[slot]
         return bool(
-            row["where"] == kernels.NOWHERE
-            and row["count"] > 0
-            and row["budget"] > 0
-            and self.slots.domain_budgets[row["domain"]] > 0
-            and row["due"] < np.inf
+            row["where"] == kernels.NOWHERE and row["count"] > 0 and row["budget"] > 0 and row["due"] < np.inf
         )
 
     def _first_slots(self, heap: UInt32Array, size: int, now: float, column: str) -> Iterator[_Head]:
@@ -502,9 +503,7 @@ class Queue:
                 ties.append(head)
                 for child in range(4 * place + 1, min(4 * place + 5, size)):
                     heapq.heappush(nearest, entry(child))
-            # A slot whose domain has spent its budget may still be in the heap.
-            budgets, domains = self.slots.domain_budgets, self.rows["domain"]
-            yield from (head for head in sorted(ties) if budgets[domains[head[-1]]] > 0)
+            yield from sorted(ties)
 
     def _pages_of(self, slot: int) -> Iterator[int]:
         """The waiting pages of a slot in order."""
