@@ -258,6 +258,16 @@ def test_shards_together_are_the_crawl_and_so_is_what_they_become(tmp_path_facto
     shutil.rmtree(root)
 
 
+def test_texts_stay_with_their_links(tmp_path):
+    links = [Link(f"http://h{k}.com/", text="long" * (9 - k), place="main") for k in range(9)]
+    at_random(tmp_path / "c", [("seed", ["http://a.com/"]), ("next", 1), ("rich", 0, links, True)])
+    before = contents(tmp_path / "c")
+    assert [text for text, _ in before["pages"]["http://a.com/"]["links"].values()] == [
+        link.text for link in links
+    ]
+    compare(before, together(split(tmp_path / "three", 3, tmp_path / "c")))
+
+
 STEPS = st.one_of(
     # Without visits of other shards' pages.
     OPERATIONS.filter(lambda done: done[0] != "crawled by URL" and "redirected_to" not in str(done)),
