@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from inlink.errors import ParameterError
 from inlink.urls.canonical import MAX_LENGTH, Base, UrlRules, canonical, refusal
 from inlink.urls.columns import domains_of, hosts_of
-from inlink.urls.hosts import domain_of, host_of, registered_domain, reverse_host, valid_host
+from inlink.urls.hosts import domain_of, host_of, registered_domain, reverse_host, same_domain, valid_host
 
 # Pieces that URLs are made of, the odd ones more often than in life.
 _PIECES = r"""
@@ -167,6 +167,21 @@ def test_registered_domain(host, domain, private):
     assert registered_domain(host, private=True) == private
     assert registered_domain(host, keep_suffixes=True) == (domain or host)
     assert domain_of(reverse_host(host)) == (domain and reverse_host(domain))
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "same"),
+    [
+        ("http://a.example.com/1", "https://b.example.com:8443/2", True),
+        ("http://a.example.com/", "http://a.example.org/", False),
+        ("http://one.co.uk/", "http://two.co.uk/", False),
+        ("http://co.uk/", "http://one.co.uk/", False),
+        ("http://10.0.0.1/", "http://10.0.0.1:81/", True),
+        ("http://10.0.0.1/", "http://10.0.0.2/", False),
+    ],
+)
+def test_same_domain(first, other, same):
+    assert same_domain(first, other) == same_domain(other, first) == same
 
 
 @given(st.lists(st.from_regex(r"[a-z0-9-]{1,5}", fullmatch=True), min_size=1, max_size=5).map(".".join))
