@@ -362,6 +362,10 @@ def test_graphs_of_rows():
         graph = Graph(Rows(np.repeat(offsets.astype(dtype), 2)[::2], nodes.astype(dtype)))
         assert graph.outlinks(0).tolist() == [1, 2]
         assert inlink.pagerank(graph).converged
+    for kind, kept in {"<f4": "<f8", "<f8": "<f8", "<i4": "<f8", "<u2": "<f8", "<u4": "<u4"}.items():
+        weights = np.array([2.5, 1, 4]).astype(kind)
+        graph = Graph(Rows(offsets, nodes, weights))
+        assert (graph.out_weights.dtype, graph.out_weights.tolist()) == (np.dtype(kept), weights.tolist())
     wrong: list[tuple[object, ...]] = [
         (offsets, [1, 3, 0]), (offsets, [2, 1, 0]), (offsets, [1, 1, 0]), (offsets, [1, -2, 0]), (offsets, [1, 2]),
         ([1, 2, 3, 3], nodes), ([0, 3, 2, 3], nodes), ([0, 2, 3, 9], nodes), ([0, -1, 3, 3], nodes),

@@ -75,6 +75,9 @@ def test_wrong_npz(tmp_path):
     np.savez(path, data=np.array([{}], object), format=b"csr")  # would need pickle
     with pytest.raises(DamageError, match=r"m\.npz"):
         read(path)
+    scipy.sparse.save_npz(path, scipy.sparse.csr_array(np.array([[0, -1.0], [2.5, 0]])))
+    with pytest.raises(InputError, match=r"m\.npz: weight must be a finite number above 0; got -1\.0"):
+        read(path)
     path.write_bytes(path.read_bytes()[:-40])
     with pytest.raises(DamageError, match=r"m\.npz"):
         read(path)
