@@ -2,8 +2,6 @@
 
 import errno
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,18 +35,26 @@ def described(error: OSError, place: object) -> str:
     return f"{error.filename or place}: {error.strerror or error}: {remedy}"
 
 
-@contextmanager
-def described_errors(place: object, kind: type[InlinkError] = StoreError) -> Iterator[None]:
-    """Raise an InlinkError for an OSError or MemoryError of the block, which works on the file or folder ``place``."""
-    try:
-        yield
-    except OSError as error:
-        raise kind(described(error, place)) from error
-    except MemoryError as error:
-        raise kind(
-            f"{place}: not enough memory: close crawls and views that are open in this process, or raise its limit "
-            "(ulimit -v)"
-        ) from error
+class DescribedErrors:
+    """Raises an InlinkError for an OSError or MemoryError of a block that works on the file or folder ``place``.
+
+    A generator would stay in a cycle with the frames of the block from Python 3.12 on, and keep their columns.
+    """
+
+    def __init__(self, place: object, kind: type[InlinkError] = StoreError) -> None:
+        self._place, self._kind = place, kind
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError):
+            raise self._kind(described(error, self._place)) from error
+        if isinstance(error, MemoryError):
+            raise self._kind(
+                f"{self._place}: not enough memory: close crawls and views that are open in this process, or raise its "
+                "limit (ulimit -v)"
+            ) from error
 
 
 def unwritable(target: Path, error: OSError) -> OutputError:

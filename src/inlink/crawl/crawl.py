@@ -17,7 +17,7 @@ from typing import Any, Literal, Self, TypedDict, Unpack, cast
 
 from inlink.base.clock import VirtualClock
 from inlink.base.declare import keywords, parameters_of
-from inlink.base.disk import described_errors
+from inlink.base.disk import DescribedErrors
 from inlink.base.settings import NO_LIMIT
 from inlink.crawl import operator
 from inlink.crawl.admission import Admission
@@ -240,7 +240,7 @@ class Crawl:
         self.refused: Counter[str] = Counter()
         trusted, places = read_lists(given, chosen.settings, self.refused)
         self._gate = gate = Gate(str(self.folder))
-        with described_errors(self.folder), ExitStack() as stack:
+        with DescribedErrors(self.folder), ExitStack() as stack:
             made = list[Path]()
             chosen = self._claim(stack, given, chosen, started, made)
             self._settings = settings = chosen.settings
@@ -766,7 +766,7 @@ class Crawl:
         """
         if self._gate.close():
             try:
-                with described_errors(self.folder):
+                with DescribedErrors(self.folder):
                     self._stack.close()
             finally:
                 parts = ("_journal", "_answers", "_intake", "_leasing", "_frontier", "_pages", "_upkeep")

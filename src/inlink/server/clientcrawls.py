@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from inlink.base.disk import described_errors, remove_folder, sync_path
+from inlink.base.disk import DescribedErrors, remove_folder, sync_path
 from inlink.errors import InlinkError, OutputError, ParameterError
 
 MOST_CRAWLS = 100
@@ -40,7 +40,7 @@ class ClientCrawls:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        with described_errors(folder, OutputError):
+        with DescribedErrors(folder, OutputError):
             folder.mkdir(parents=True, exist_ok=True)
             for gone in folder.glob(f".*{_DELETED}"):
                 # The server died while it deleted this crawl.
@@ -81,7 +81,7 @@ class ClientCrawls:
             If the system does not allow it. Then the crawl stays as it is.
         """
         folder, gone = self._folder / name, self._folder / f".{name}{_DELETED}"
-        with described_errors(folder, OutputError):
+        with DescribedErrors(folder, OutputError):
             # A kill leaves either the whole crawl, or a hidden folder that the next start removes.
             remove_folder(gone)
             folder.rename(gone)
