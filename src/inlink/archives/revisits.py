@@ -4,6 +4,7 @@ WARC 1.1, section 6.7 (https://iipc.github.io/warc-specifications/). The earlier
 digest, because old archives name neither its URL nor its date.
 """
 
+import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -26,6 +27,7 @@ class Contents:
         self._errors = sqlite3.Error
         # SQLite removes the file of a database without a name when it is closed, and after a kill too.
         self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        weakref.finalize(self, self._database.close)
         self._database.execute("PRAGMA journal_mode = OFF")
         self._database.execute("CREATE TABLE contents (digest BLOB PRIMARY KEY, value) WITHOUT ROWID")
         # A transaction that never ends takes a third of the time of one for each row.

@@ -32,6 +32,7 @@ import hashlib
 import io
 import os
 import sqlite3
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -202,7 +203,9 @@ class WarcFile(Appended):
                 if url.isprintable() and " " not in url:
                     self._seen.add(digest, f"{date} {url}")
         # SQLite sorts more lines than fit in memory.
-        self._lines = sqlite3.connect("", isolation_level=None)
+        self._lines = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        # Also if this file cannot be opened.
+        weakref.finalize(self, self._lines.close)
         self._lines.execute("PRAGMA journal_mode = OFF")
         self._lines.execute("CREATE TABLE lines (line TEXT)")
         self._lines.execute("BEGIN")
