@@ -36,6 +36,7 @@ from inlink.store.log import Log
 from inlink.store.pages import Pages
 from inlink.store.spill import Spill
 from inlink.store.urls import UrlTable
+from interrupts import interrupted
 
 
 def test_no_method_is_missing_here():
@@ -370,38 +371,15 @@ def test_a_close_that_is_interrupted_keeps_the_folder(tmp_path, monkeypatch, fau
         assert again.page(A).state == "discovered"
 
 
-def interrupted(call, line):
-    """Make a call, interrupted before the given line of the log, the gate or the crawl; return whether it was."""
-    lines = 0
-
-    def trace(frame, event, _argument):
-        nonlocal lines
-        if not frame.f_code.co_filename.endswith(("store/log.py", "crawl/gate.py", "crawl/crawl.py")):
-            return None
-        if event == "line":
-            lines += 1
-            if lines == line:
-                raise KeyboardInterrupt
-        return trace
-
-    sys.settrace(trace)
-    try:
-        call()
-    except KeyboardInterrupt:
-        return True
-    finally:
-        sys.settrace(None)
-    return False
-
-
 @pytest.mark.slow
 def test_a_close_that_is_interrupted_at_any_line_can_be_completed(tmp_path):
+    files = ("store/log.py", "crawl/gate.py", "crawl/crawl.py")
     line, came = 0, True
     while came:
         line += 1
         crawl = clocked(tmp_path / "c")
         crawl.seed([f"http://a{line}.example/"])
-        came = interrupted(crawl.close, line)
+        came = interrupted(crawl.close, line, lambda code: code.co_filename.endswith(files))
         crawl.close()
     assert line > 30
     with clocked(tmp_path / "c") as crawl:

@@ -1,4 +1,3 @@
-import contextlib
 import os
 import random
 import re
@@ -7,9 +6,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +23,7 @@ from inlink.errors import FolderError, InputError, OutputError, ParameterError, 
 from inlink.graph.batches import ArcBatch
 from inlink.graph.build import build_graph
 from inlink.graph.names import Names
+from interrupts import interrupted
 from patience import wait_until
 from strategies import Arcs, arcs
 
@@ -264,35 +262,16 @@ def test_an_existing_folder_is_kept_until_the_new_one_is_whole(tmp_path: Path):
 # A file that was opened at the moment of the interrupt is closed when it is collected.
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 def test_ctrl_c_at_any_line_of_the_commit_leaves_a_whole_graph(tmp_path: Path):
-    lines = 0
+    def rebuild() -> None:
+        Graph.from_arcs([(0, 2)], into=tmp_path / "g")
 
-    def at(line: int) -> Callable[..., Any]:
-        def trace(frame, event, _):
-            nonlocal lines
-            if frame.f_code.co_name not in ("_commit", "atomic_file"):
-                return None
-            if event == "line":
-                lines += 1
-                if lines == line:
-                    raise KeyboardInterrupt
-            return trace
-
-        return trace
-
-    uuids, interrupted = [Graph.from_arcs([(0, 1)], into=tmp_path / "g").uuid], 0
-    while lines >= interrupted:
-        lines, interrupted = 0, interrupted + 1
-        earlier = sys.gettrace()
-        sys.settrace(at(interrupted))
-        try:
-            with contextlib.suppress(KeyboardInterrupt):
-                Graph.from_arcs([(0, 2)], into=tmp_path / "g")
-        finally:
-            sys.settrace(earlier)
+    uuids, line = [Graph.from_arcs([(0, 1)], into=tmp_path / "g").uuid], 1
+    while interrupted(rebuild, line, lambda code: code.co_name in ("_commit", "atomic_file")):
         uuids.append(Graph.open(tmp_path / "g", verify=True).uuid)
         assert [path.name for path in tmp_path.iterdir()] == ["g"]
+        line += 1
     # Some builds were interrupted before the new graph held, and some after it.
-    assert interrupted > len(set(uuids)) > 2
+    assert len(uuids) > len(set(uuids)) > 2
 
 
 def test_strangers_are_not_overwritten(tmp_path: Path):
