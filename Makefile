@@ -128,7 +128,7 @@ soak: machinecode
 tables: $(VENV)/ready
 	$(BIN)/python tests/settingsdocs.py
 
-# the changes of a release, from the files of `changes`, which go
+# move the files of `changes` to CHANGELOG.md as a new release: make changelog VERSION=0.2.0
 changelog: $(VENV)/ready
 	$(BIN)/towncrier build --yes --version $(VERSION)
 

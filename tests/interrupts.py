@@ -7,7 +7,7 @@ from typing import Any
 
 
 def interrupted(call: Callable[[], object], line: int, traced: Callable[[CodeType], bool]) -> bool:
-    """Make a call, and interrupt it before the given one of the traced lines; return whether it had so many."""
+    """Make a call, and raise KeyboardInterrupt before the traced line of this number; return whether it was reached."""
     lines = 0
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:

@@ -29,7 +29,7 @@ def test_the_demo_ends_and_leaves_its_results(
     assert spec.loader is not None
     demo = module_from_spec(spec)
     spec.loader.exec_module(demo)
-    # Only the demo's own calls: matplotlib runs a program too, where it has no list of fonts yet.
+    # Replace the demo's own calls only. matplotlib also runs a program if it has no list of fonts yet.
     monkeypatch.setattr(demo, "subprocess", SimpleNamespace(run=forked, PIPE=subprocess.PIPE))
     for name, value in {"PAGES": 500, "BUDGET": 120, "OUT": tmp_path / "out"}.items():
         monkeypatch.setattr(demo, name, value)

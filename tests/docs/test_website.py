@@ -94,7 +94,7 @@ def test_the_citation_has_the_version_of_the_package():
 
 
 def test_the_next_release_lists_each_change_for_users():
-    """The program passes over a file whose name has no known type."""
+    """towncrier ignores a file if the type in its name is unknown."""
     command = [sys.executable, "-m", "towncrier", "build", "--draft", "--version", "9.9.9"]
     draft = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert draft.startswith("## 9.9.9 (")

@@ -447,7 +447,7 @@ def test_without_limits_budgets_do_not_run_out():
 )
 @example([(0, 1.0), (1, 2.0), (2, 0.5)], False, "none", 0, 3, {"domain_budget": 1})
 def test_the_order_told_is_the_order_taken(pages, newest, sharing, before, count, budgets):
-    """Two hosts each are of one domain."""
+    """Each domain has two hosts."""
     polite = Politeness(delay=0.0, in_flight=1000, **budgets)
     hosts = [host for host, _ in pages]
     domains = [host // 2 for host in range(max(hosts) + 1)]

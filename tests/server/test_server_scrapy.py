@@ -117,7 +117,7 @@ def test_a_server_that_is_killed_amid_a_crawl_loses_nothing(tmp_path):
         process.kill()
         process.wait()
         port = int(url.split(":")[2].split("/")[0])
-        # The server may be back before a spider misses it, so a request is broken off in its place.
+        # The new server may start before any spider sends a request. So the test breaks off a request itself.
         with socket.create_server(("127.0.0.1", port)) as broken:
             broken.settimeout(PATIENCE)
             broken.accept()[0].close()

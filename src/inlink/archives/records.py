@@ -183,7 +183,7 @@ class _Unpacked:
         self.offset = 0
 
     def _refill(self, size: int = _BLOCK) -> bool:
-        """Read the next block, after all bytes of the last one were used; return whether there is one."""
+        """Read the next block, and return whether it has any bytes. The present block must be empty."""
         self._block = self._source.read(size)
         return bool(self._block)
 

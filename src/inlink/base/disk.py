@@ -36,9 +36,10 @@ def described(error: OSError, place: object) -> str:
 
 
 class DescribedErrors:
-    """Raises an InlinkError for an OSError or MemoryError of a block that works on the file or folder ``place``.
+    """Context manager that raises an InlinkError in place of an OSError or MemoryError. ``place`` is a file or folder.
 
-    A generator would stay in a cycle with the frames of the block from Python 3.12 on, and keep their columns.
+    A generator leaks on Python 3.12 and newer. After an error it forms a reference cycle with the frames of the block,
+    which hold columns.
     """
 
     def __init__(self, place: object, kind: type[InlinkError] = StoreError) -> None:

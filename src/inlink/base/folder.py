@@ -262,8 +262,10 @@ def _read_header(path: Path) -> Header:
 
 def is_kind(path: str | os.PathLike[str], kind: str) -> bool:
     """Return whether a folder is of a kind, whatever its format version. A damaged header is of no kind."""
+    file = Path(path) / HEADER
     try:
-        return decoded((Path(path) / HEADER).read_bytes(), Header).kind == kind
+        # A named pipe would be read for ever.
+        return file.is_file() and decoded(file.read_bytes(), Header).kind == kind
     except (OSError, ValueError, RecursionError):
         return False
 
@@ -423,7 +425,7 @@ def check_target(target: Path, kind: str) -> None:
         for inside in sorted(target.iterdir()):
             if is_kind(inside, kind):
                 raise OutputError(
-                    f"{target} is no {kind}, but holds some: name one of them, such as {inside}, or another output"
+                    f"{target} is not a {kind} but contains {kind}s: name a {kind}, such as {inside}, or another output"
                 ) from None
     if present != kind:
         raise OutputError(
@@ -440,7 +442,7 @@ def _commit(writer: FolderWriter, work: Path, target: Path, sync: bool, new: boo
     writer.data.rename(data)
     remove_folder(writer.scratch)
     header.check = header.checksum()
-    # The header too is written beside the place, where the next build removes what a kill left.
+    # The header is also written in the hidden folder. The next build removes that folder after a kill.
     with atomic_file(work / HEADER, sync=sync) as file:
         file.write_bytes(msgspec.json.format(msgspec.json.encode(header), indent=1))
     if header.generation == 1:

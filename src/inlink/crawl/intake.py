@@ -74,8 +74,8 @@ _FACTS = attrgetter(
 _NO_LISTS: tuple[list[Any], ...] = ([], [], [], [])
 _VISIT = struct_of(VisitRecord)
 _ITEM = msgspec.json.Decoder(dict[str, msgspec.Raw])
-# The largest number of visits and of changes that a record holds.
-_MOST = (1 << 32) - 1
+# A record stores numbers of visits and changes as uint32.
+_LARGEST_COUNT = (1 << 32) - 1
 _OK = backoff.OUTCOMES["ok"]
 
 
@@ -342,9 +342,9 @@ class PageIntake:
                     facts = facts or pages_of.frames.raw_facts(before.place)
                     flags |= before.flags & (kinds.NOINDEX | kinds.NOFOLLOW)
             first_crawl, previous = before.first_crawl, before.place + 1
-            # No log has so many visits, but a crafted one may say so.
-            crawls = min(before.crawls + 1, _MOST)
-            changes = min(before.changes + (before.content_hash != content_hash), _MOST)
+            # Only a crafted log contains so large a number.
+            crawls = min(before.crawls + 1, _LARGEST_COUNT)
+            changes = min(before.changes + (before.content_hash != content_hash), _LARGEST_COUNT)
         pages, new = listed.pages, listed.new
         head = _VISIT.pack(
             first_crawl,

@@ -177,7 +177,7 @@ class Adoption:
     def _brought(self, ranks: Folder) -> dict[str, Float32Array]:
         """Return the arrays beside the published ranking that the policy uses, by name, float32[n] each.
 
-        Rankings of earlier versions lack some of them. Then all values are 0, and scores are those of now.
+        A ranking of an earlier version may lack an array. Then the result has zeros, or the present scores.
         """
         policy, length, brought = self._frontier.policy, len(ranks.array("rank")), dict[str, Float32Array]()
         for name, takes in (

@@ -51,7 +51,7 @@ class Policy:
     takes_prior : bool
         Whether the setting ``prior`` applies. :meth:`prior_in` receives the places of hosts.
     takes_scores : bool
-        Whether rankings bring the scores of pages by which they were computed. :meth:`take_scores` receives them.
+        Whether a ranking contains the page scores that it was computed with. :meth:`take_scores` receives them.
     takes_expected : bool
         Whether rankings bring the ranks that pages can expect: see :mod:`inlink.reranking.expected`.
         :meth:`take_expected` receives them.
@@ -137,7 +137,10 @@ class Policy:
         """Take in the ranks of a block of pages. Only policies that have a :meth:`successor` are asked."""
 
     def take_scores(self, scores: Float32Array, block: slice) -> None:
-        """Take in the scores by which a block of pages was ranked, float32[n] of all ranked pages. Its ranks follow."""
+        """Store the scores of a block of pages that the ranking used. ``scores`` is float32[n] for all ranked pages.
+
+        It is called before :meth:`take_ranks` for the same block.
+        """
 
     def take_expected(self, expected: Float32Array, block: slice) -> None:
         """Take in the ranks that a block of pages can expect, float32[n] of all ranked pages."""

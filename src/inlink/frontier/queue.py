@@ -210,7 +210,7 @@ class Queue:
         for pages, fresh in waiting:
             keys[pages] = fresh
         kernels.fill(self._table, known, self.num_slots, now)
-        # All keys are present ones, also if a ranking was adopted before.
+        # All keys were computed just now, so no key of an earlier ranking is left.
         self.rekeying = False
 
     def parts(self, known: int) -> Iterator[StatePart]:

@@ -84,7 +84,7 @@ class PageRank(Policy):
     # The divisor of each page's section minus 1, or TURN.
     sections: Float32Array = np.empty(0, np.float32)
     expected: Float32Array = np.empty(0, np.float32)
-    # The scores by which the last ranking was computed, which `take_ranks` reads.
+    # The page scores that the last ranking was computed with. `take_ranks` reads them.
     ranked_scores: Float32Array = _NO_SCORES
     # The arrays that a ranking fills.
     ranked: tuple[str, ...] = ("shares",)
@@ -105,7 +105,7 @@ class PageRank(Policy):
         self.host_factors: tuple[HostFactor, ...] = ()
         if settings.get("use_scores", False):
             self.scores, self.least = pages.scores, LEAST_SCORE
-            # A page passes on rank by the score that it has at that moment, which may change.
+            # The rank that a page passes on depends on its present score, and scores change.
             self.columns = None
             if self.algorithm == "pagerank":
                 self.takes_scores, self.ranked_scores = True, reserve(np.float32, MOST_PAGES)

@@ -195,7 +195,7 @@ class Progress:
         assert self.ranks.result is not None
         whole = self._curve.proceed(seconds)
         total = self.ranks.result.total
-        # With HITS, all ranks are 0 until a page is known to link to another.
+        # With HITS, all ranks are 0 until the crawl has a link between two pages.
         points = [
             HarvestPoint(fetched, share / total, other / total)
             for fetched, share, other in (self._curve.points if total > 0 else ())

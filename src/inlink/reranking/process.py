@@ -193,7 +193,7 @@ class Ranker:
                     *links, values[pages], hosts, damping=damping, between=self._between
                 )
                 writer.write("expected", expected, np.float32)
-            # Ranks are taken in with the scores by which they were computed.
+            # The crawl needs the scores that the ranks were computed with.
             by_scores = scores if self._trusted is None and settings.algorithm == "pagerank" else None
             if by_scores is not None:
                 writer.write("scores", by_scores)

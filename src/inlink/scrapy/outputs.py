@@ -204,7 +204,7 @@ class WarcFile(Appended):
                     self._seen.add(digest, f"{date} {url}")
         # SQLite sorts more lines than fit in memory.
         self._lines = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-        # Also if this file cannot be opened.
+        # `close` is not called if the archive cannot be opened.
         weakref.finalize(self, self._lines.close)
         self._lines.execute("PRAGMA journal_mode = OFF")
         self._lines.execute("CREATE TABLE lines (line TEXT)")
